@@ -1,0 +1,41 @@
+"""Measure social bias in masked language models and word vectors.
+
+Each module is loaded when first used, so that ``import biaslib`` costs nothing::
+
+    import biaslib
+    lm = biaslib.models.load_masked_lm("demo")
+    biaslib.scoring.top_words(lm, "She is a [MASK].")
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_MODULES = (
+    "clustering",
+    "contrast",
+    "models",
+    "parameters",
+    "plots",
+    "published",
+    "reports",
+    "results",
+    "runs",
+    "scoring",
+    "sentiment",
+    "statistics",
+    "templates",
+    "tokens",
+)
+
+__all__ = ["__version__", *_MODULES]
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_MODULES])
