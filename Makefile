@@ -1,0 +1,46 @@
+# `make demo` and `make test` need only Python 3.11 or newer with venv; they set up .venv themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+.PHONY: demo test lab bench format clean
+
+demo: $(VENV)/.demo
+	@for name in $(basename $(notdir $(NOTEBOOKS))); do \
+		echo "== biaslib run $$name -f params/$$name/demo.yaml"; \
+		$(BIN)/biaslib run $$name -f params/$$name/demo.yaml || exit $$?; \
+	done
+
+test: $(VENV)/.test
+	@echo "== format, lint, notebooks without outputs"
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/nbstripout --verify $(NOTEBOOKS)
+	@echo "== tests"
+	$(BIN)/python -m pytest
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab notebooks
+
+bench: $(VENV)/.demo
+	$(BIN)/python benchmarks/pll_speed.py
+	$(BIN)/python benchmarks/memory.py
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/nbstripout $(NOTEBOOKS)
+
+clean:
+	rm -rf $(VENV)
+
+# A stamp an extra: installing again only when the requirements have changed.
+$(VENV)/.demo: EXTRAS := demo
+$(VENV)/.test: EXTRAS := demo,test
+$(VENV)/.lab: EXTRAS := demo,lab
+$(VENV)/.demo $(VENV)/.test $(VENV)/.lab: pyproject.toml
+	@echo "== setting up $(VENV) with biaslib[$(EXTRAS)] (once; a few minutes)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@

@@ -1,0 +1,120 @@
+"""Time pseudo-log-likelihoods: one token a forward, one sentence's masks a forward, and ours.
+
+Run ``python benchmarks/pll_speed.py``. All three score the same sentences with the same random model of
+bert-base size, under ``inference_mode`` and with the same threads; rounds alternate, and the medians of the
+rounds are compared, because machines are noisy.
+"""
+
+import argparse
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+from biaslib.models import MaskedLM, load_masked_lm
+from biaslib.scoring import pseudo_log_likelihood
+from biaslib.tokens import encode
+
+SENTENCES = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").splitlines()
+
+
+def random_bert_base() -> MaskedLM:
+    """Build a random BERT of base size that reads the demo model's vocabulary."""
+    torch.manual_seed(0)
+    tokenizer = load_masked_lm("demo", device="cpu").tokenizer
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer))).eval()
+    return load_masked_lm((model, tokenizer))
+
+
+def one_token_a_forward(lm, sentences) -> list[float]:
+    """Score as the released CrowS-Pairs code does: a forward of one sentence for each masked token."""
+    scores = []
+    for item in encode(lm, sentences):
+        total = 0.0
+        for place in range(item.first, item.last):
+            ids = torch.tensor([item.ids])
+            ids[0, place] = lm.tokenizer.mask_token_id
+            logits = lm.model(input_ids=ids).logits[0]
+            total += logits[place].log_softmax(-1)[item.ids[place]].item()
+        scores.append(total)
+    return scores
+
+
+def one_sentence_a_forward(lm, sentences) -> list[float]:
+    """Score as minicons does: all masked copies of one sentence are a batch, the head runs at every place."""
+    scores = []
+    for item in encode(lm, sentences):
+        places = torch.arange(item.first, item.last)
+        ids = torch.tensor([item.ids]).repeat(len(places), 1)
+        wanted = ids[0, places]
+        rows = torch.arange(len(places))
+        ids[rows, places] = lm.tokenizer.mask_token_id
+        logits = lm.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+        scores.append(logits[rows, places].log_softmax(-1)[rows, wanted].sum().item())
+    return scores
+
+
+def ours(lm, sentences) -> list[float]:
+    """Score with :func:`biaslib.scoring.pseudo_log_likelihood`."""
+    return pseudo_log_likelihood(lm, sentences).pll.tolist()
+
+
+def matrix_product_rate(size: int = 2048, rounds: int = 5) -> float:
+    """Measure float32 operations a second of a large matrix product."""
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    torch.mm(a, b)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        torch.mm(a, b)
+        times.append(time.perf_counter() - start)
+    return 2 * size**3 / min(times)
+
+
+def operations(lm, sentences) -> float:
+    """Count the operations that the masked sentences need: no padding, the head at one place each."""
+    config = lm.model.config
+    hidden, layers, inner = config.hidden_size, config.num_hidden_layers, config.intermediate_size
+    total = 0.0
+    for item in encode(lm, sentences):
+        length, masks = len(item.ids), item.last - item.first
+        per_token = 2 * layers * (4 * hidden**2 + 2 * hidden * inner + 2 * length * hidden)
+        total += masks * (length * per_token + 2 * (hidden**2 + hidden * lm.vocabulary_size))
+    return total
+
+
+def main() -> None:
+    """Print times, ratios, the largest difference and the share of the machine's rate."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sentences", type=int, default=len(SENTENCES))
+    chosen = parser.parse_args()
+    sentences, lm = SENTENCES[: chosen.sentences], random_bert_base()
+    methods = {"one token a forward": one_token_a_forward, "one sentence a forward": one_sentence_a_forward, "ours": ours}
+    seconds = {name: [] for name in methods}
+    rates, scores = [], {}
+    ours(lm, sentences[:2])
+    with torch.inference_mode():
+        for _ in range(chosen.rounds):
+            for name, method in methods.items():
+                start = time.perf_counter()
+                scores[name] = method(lm, sentences)
+                seconds[name].append(time.perf_counter() - start)
+            rates.append(matrix_product_rate())
+    middle = {name: statistics.median(times) for name, times in seconds.items()}
+    tokens = sum(item.last - item.first for item in encode(lm, sentences))
+    print(f"{len(sentences)} sentences, {tokens} masks, bert-base size, float32, {torch.get_num_threads()} threads")
+    for name, time_taken in middle.items():
+        print(f"{name:24} {time_taken:7.2f} s   {time_taken / middle['ours']:5.2f} x ours")
+    mine = np.array(scores["ours"])
+    for name in list(methods)[:2]:
+        print(f"largest difference from {name}: {np.abs(mine - scores[name]).max():.1e} ({np.abs(mine).max():.0f} the largest sum)")
+    rate, reached = statistics.median(rates), operations(lm, sentences) / middle["ours"]
+    print(f"matrix products here: {rate / 1e9:.0f} GFLOP/s; ours, on tokens that are not padding: {reached / 1e9:.0f} ({reached / rate:.0%})")
+
+
+if __name__ == "__main__":
+    main()

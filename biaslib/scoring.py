@@ -1,0 +1,784 @@
+"""Probabilities and likelihoods of sentences under a masked language model.
+
+Every score is a set of requests: token ids, the places to mask, the places to read, and the entries wanted
+there. Equal requests are computed once; the rest are sorted by length, packed into batches, and only the places
+read pass through the language-model head.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import SequenceMatcher
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+
+from biaslib.tokens import (
+    MASK,
+    Encoded,
+    as_sentences,
+    encode,
+    mask_positions,
+    readable_in_place,
+    resolve_in_sentences,
+)
+
+PLL_VARIANTS = ("original", "within_word_l2r")
+BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 32_768}
+LOGITS_AT_ONCE = 2**25
+_gathering: WeakKeyDictionary = WeakKeyDictionary()
+_attention_modules: WeakKeyDictionary = WeakKeyDictionary()
+
+
+class Request(NamedTuple):
+    """One forward: ids, places to mask, and for each place read the entries whose probability is wanted."""
+
+    ids: tuple[int, ...]
+    masked: tuple[int, ...]
+    read: tuple[int, ...]
+    wanted: tuple[tuple[int, ...], ...]
+
+
+class Batch(NamedTuple):
+    """Padded ids and their mask, as tensors, and (row, place) of every position to read."""
+
+    ids: object
+    attention_mask: object
+    rows: object
+    places: object
+
+
+def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
+    """Compute the probability of every vocabulary entry at the mask of each sentence.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+        Each with exactly one ``[MASK]``.
+    batch_tokens : int, optional
+        Tokens in a batch, padding included; by default what suits the device.
+    progress : bool
+
+    Returns
+    -------
+    ndarray of float32, shape (n, |V|)
+        Softmax over the whole vocabulary. A row of NaN where a sentence is over the model's limit or all of its
+        tokens are unknown.
+
+    Raises
+    ------
+    ValueError
+        If a sentence has not exactly one mask; it names the sentence.
+    """
+    encoded, positions = mask_positions(lm, sentences)
+    reasons = [_reason(lm, item) for item in encoded]
+    usable = [number for number, reason in enumerate(reasons) if not reason]
+    requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), ((),)) for n in usable]
+    distributions = np.full((len(encoded), lm.vocabulary_size), np.nan, dtype=np.float32)
+    unique, index = _deduplicate(lm, requests)
+    rows_of = _invert(index, len(unique))
+
+    def keep(numbers, logits):
+        probabilities = logits.softmax(-1).cpu().numpy()
+        for number, row in zip(numbers, probabilities, strict=True):
+            distributions[[usable[n] for n in rows_of[number]]] = row
+
+    _forward_all(lm, unique, keep, batch_tokens=batch_tokens, progress=progress)
+    return distributions
+
+
+def mask_probabilities(
+    lm, sentences, words, *, cases=("as_is",), batch_tokens=None, progress=False
+) -> pd.DataFrame:
+    """Compute the probability of words at the mask of each sentence, in place.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+        Each with exactly one ``[MASK]``.
+    words : sequence of str
+    cases : sequence of {"as_is", "lower", "title"}
+        Spellings that count as the word (see :func:`biaslib.tokens.resolve_words`).
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        A row a sentence and word: sentence_id, sentence, word, probability (the sum over the word's different
+        entries), reason ("" or why there is no probability).
+
+    Raises
+    ------
+    ValueError
+        If a sentence has not exactly one mask, or a case is unknown.
+
+    Examples
+    --------
+    >>> from biaslib.models import load_masked_lm
+    >>> frame = mask_probabilities(load_masked_lm("demo"), ["[MASK] is a nurse."], ["he", "she"])
+    >>> frame.probability.round(2).tolist()
+    [0.11, 0.34]
+    """
+    sentences = as_sentences(sentences)
+    resolved = resolve_in_sentences(lm, sentences, words, cases=cases)
+    encoded, positions = mask_positions(lm, sentences)
+    reasons = [_reason(lm, item) for item in encoded]
+    entries = {
+        key: list(dict.fromkeys(int(token_id) for token_id in group.dropna()))
+        for key, group in resolved.groupby(["sentence_id", "word"], sort=False).token_id
+    }
+    why = resolved.groupby(["sentence_id", "word"], sort=False).reason.first()
+    words = list(words)
+    wanted = [
+        tuple(dict.fromkeys(i for word in words for i in entries[n, word])) for n in range(len(sentences))
+    ]
+    usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
+    requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
+    scored = dict(zip(usable, _log_probabilities(lm, requests, batch_tokens, progress), strict=True))
+    rows = []
+    for number, sentence in enumerate(sentences):
+        of_entry = (
+            dict(zip(wanted[number], np.exp(scored[number][0]), strict=True)) if number in scored else {}
+        )
+        for word in words:
+            ids = entries[number, word]
+            reason = reasons[number] or ("" if ids else why[number, word])
+            probability = math.fsum(of_entry[i] for i in ids) if not reason else math.nan
+            rows.append((number, sentence, word, probability, reason))
+    return pd.DataFrame(rows, columns=["sentence_id", "sentence", "word", "probability", "reason"])
+
+
+def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
+    """List the likeliest entries at the mask of a sentence.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentence : str
+        With exactly one ``[MASK]``.
+    k : int
+        At least 1; at most the vocabulary's size.
+
+    Returns
+    -------
+    DataFrame
+        rank, word (a continuation of a word starts with ``##``), token (as the vocabulary has it), probability.
+
+    Raises
+    ------
+    ValueError
+        If `k` is out of range, or the sentence has not exactly one mask or cannot be scored.
+    """
+    if not 1 <= k <= lm.vocabulary_size:
+        raise ValueError(f"k is {k}: take 1 to {lm.vocabulary_size}, the size of the vocabulary")
+    probabilities = mask_distributions(lm, [sentence])[0]
+    if np.isnan(probabilities[0]):
+        raise ValueError(f"{_reason(lm, encode(lm, [sentence])[0])}: {sentence!r}")
+    best = np.argsort(-probabilities, kind="stable")[:k]
+    return pd.DataFrame(
+        {
+            "rank": np.arange(1, k + 1),
+            "word": readable_in_place(lm, sentence, best.tolist()),
+            "token": lm.tokenizer.convert_ids_to_tokens(best.tolist()),
+            "probability": probabilities[best],
+        }
+    )
+
+
+def pseudo_log_likelihood(
+    lm, sentences, *, variant="original", batch_tokens=None, progress=False
+) -> pd.DataFrame:
+    """Compute the pseudo-log-likelihood of sentences (Salazar et al. 2020, Eq. 1).
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    variant : {"original", "within_word_l2r"}
+        The second also masks the later pieces of the same word (Kauf & Ivanova 2023).
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        sentence_id, sentence, pll (natural logarithm, summed over tokens), n_tokens, n_unknown (tokens that are
+        the unknown token), reason ("" or why there is no score).
+
+    Raises
+    ------
+    ValueError
+        If the variant is unknown, or the tokenizer cannot tell the pieces of a word.
+    """
+    if variant not in PLL_VARIANTS:
+        raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(PLL_VARIANTS)}")
+    sentences = as_sentences(sentences)
+    encoded = encode(lm, sentences)
+    reasons = [_reason(lm, item, unmasked=True) for item in encoded]
+    usable = [n for n, reason in enumerate(reasons) if not reason]
+    words = _word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" else None
+    requests, owners = [], []
+    for n in usable:
+        item = encoded[n]
+        for place in range(item.first, item.last):
+            later = _later_pieces(words[n], place) if words else ()
+            requests.append(Request(item.ids, (place, *later), (place,), ((item.ids[place],),)))
+            owners.append(n)
+    pll = _sums(len(sentences), owners, _log_probabilities(lm, requests, batch_tokens, progress), usable)
+    return _sentence_frame(lm, sentences, encoded, reasons, pll=pll)
+
+
+def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> float:
+    """Compute the pseudo-perplexity of a set of sentences (Salazar et al. 2020, Eq. 4).
+
+    exp(−ΣPLL / Σtokens) over the whole set, not a mean of means. Sentences without a score are left out, with a
+    warning that counts them by reason.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If no sentence could be scored.
+    """
+    frame = pseudo_log_likelihood(lm, sentences, batch_tokens=batch_tokens, progress=progress)
+    scored = frame[frame.reason == ""]
+    left_out = frame.reason[frame.reason != ""]
+    if len(scored) == 0:
+        raise ValueError(f"no sentence could be scored: {_count_reasons(left_out) or 'none was given'}")
+    if len(left_out):
+        warnings.warn(
+            f"{len(left_out)} of {len(frame)} sentences left out: {_count_reasons(left_out)}", stacklevel=2
+        )
+    return float(np.exp(-scored.pll.sum() / scored.n_tokens.sum()))
+
+
+def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progress=False) -> pd.DataFrame:
+    """Compute the pseudo-log-likelihood of the tokens that two sentences share (Nangia et al. 2020, Eq. 2).
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    first, second : sequences of str
+        Pairs, in the same order.
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        pair_id, pll_first, pll_second, n_shared (tokens), reason ("" or why there is no score).
+
+    Raises
+    ------
+    ValueError
+        If the two are not of one length.
+    """
+    sides = [as_sentences(first), as_sentences(second)]
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(
+            f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}"
+        )
+    encoded = [encode(lm, side) for side in sides]
+    requests, owners, shared, reasons = [], [], [], []
+    for n, pair in enumerate(zip(*encoded, strict=True)):
+        spans = _shared_places(*pair)
+        shared.append(len(spans))
+        why = [
+            f"{name}: {reason}"
+            for name, item in zip(("first", "second"), pair, strict=True)
+            if (reason := _reason(lm, item, unmasked=True))
+        ]
+        reasons.append("; ".join(why) or ("" if spans else "no shared token"))
+        if reasons[-1]:
+            continue
+        for places in spans:
+            for side, (item, place) in enumerate(zip(pair, places, strict=True)):
+                requests.append(Request(item.ids, (place,), (place,), ((item.ids[place],),)))
+                owners.append(2 * n + side)
+    usable = [2 * n + side for n, reason in enumerate(reasons) if not reason for side in (0, 1)]
+    scored = _log_probabilities(lm, requests, batch_tokens, progress)
+    pll = _sums(2 * len(shared), owners, scored, usable).reshape(-1, 2)
+    return pd.DataFrame(
+        {
+            "pair_id": np.arange(len(shared)),
+            "pll_first": pll[:, 0],
+            "pll_second": pll[:, 1],
+            "n_shared": np.array(shared, dtype=int),
+            "reason": pd.Series(reasons, dtype=object),
+        }
+    )
+
+
+def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
+    """Compute AUL and AULA, the likelihoods of unmasked sentences (Kaneko & Bollegala 2022, Eqs. 4 and 5).
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        sentence_id, sentence, aul (mean log-probability of the tokens), aula (weighted by the attention that each
+        token receives, not renormalised), n_tokens, n_unknown, reason ("" or why there is no score).
+
+    Raises
+    ------
+    ValueError
+        If the model shows no attention weights.
+    """
+    sentences = as_sentences(sentences)
+    encoded = encode(lm, sentences)
+    reasons = [_reason(lm, item, unmasked=True) for item in encoded]
+    usable = [n for n, reason in enumerate(reasons) if not reason]
+    requests = []
+    for n in usable:
+        item = encoded[n]
+        places = tuple(range(item.first, item.last))
+        requests.append(Request(item.ids, (), places, tuple((item.ids[place],) for place in places)))
+    unique, index = _deduplicate(lm, requests)
+    attention: dict[int, np.ndarray] = {}
+    with _received_attention(lm) as received:
+        scored = _log_probabilities_of(
+            lm, unique, batch_tokens, progress, received=received, attention=attention
+        )
+    aul, aula = np.full(len(sentences), np.nan), np.full(len(sentences), np.nan)
+    for n, (number, _) in zip(usable, index, strict=True):
+        log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
+        weight = attention[number][encoded[n].first : encoded[n].last].astype(np.float64)
+        aul[n] = log_probability.mean()
+        aula[n] = (weight * log_probability).mean()
+    return _sentence_frame(lm, sentences, encoded, reasons, aul=aul, aula=aula)
+
+
+def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
+    """Average the last layer's states over the tokens of each sentence, special tokens left out.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, hidden)
+        A row of NaN for an empty sentence, one over the model's limit, or one of unknown tokens only.
+    """
+    encoded = encode(lm, sentences)
+    usable = [n for n, item in enumerate(encoded) if not _reason(lm, item, unmasked=True)]
+    requests = [
+        Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable
+    ]
+    unique, index = _deduplicate(lm, requests)
+    hidden = lm.model.config.hidden_size
+    vectors = np.full((len(encoded), hidden), np.nan, dtype=np.float32)
+    rows_of = _invert(index, len(unique))
+
+    def score(batch, numbers):
+        states = lm.model.base_model(input_ids=batch.ids, attention_mask=batch.attention_mask)[0].float()
+        inside = states.new_zeros(states.shape[:2])
+        inside[batch.rows, batch.places] = 1
+        means = (states * inside[..., None]).sum(1) / inside.sum(1, keepdim=True)
+        for number, row in zip(numbers, means.cpu().numpy(), strict=True):
+            vectors[[usable[n] for n in rows_of[number]]] = row
+
+    with _inference(lm):
+        _run_batches(lm, unique, score, batch_tokens=batch_tokens, progress=progress, logits=False)
+    return vectors
+
+
+def _reason(lm, item: Encoded, *, unmasked: bool = False) -> str:
+    """Say why a sentence cannot be scored; "" if it can."""
+    own = item.ids[item.first : item.last]
+    if len(item.ids) > lm.max_tokens:
+        return f"too long: {len(item.ids)} tokens, the model holds {lm.max_tokens}"
+    if not own:
+        return "empty"
+    if unmasked and lm.tokenizer.mask_token_id in own:
+        return f"{MASK} in a sentence to be scored whole"
+    written = [token_id for token_id in own if token_id != lm.tokenizer.mask_token_id]
+    if written and all(token_id == lm.tokenizer.unk_token_id for token_id in written):
+        return "only unknown tokens"
+    return ""
+
+
+def _count_reasons(reasons: pd.Series) -> str:
+    kinds = reasons.str.partition(":")[0] if len(reasons) else reasons
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.value_counts().items())
+
+
+def _sentence_frame(lm, sentences, encoded, reasons, **scores) -> pd.DataFrame:
+    own = [item.ids[item.first : item.last] for item in encoded]
+    return pd.DataFrame(
+        {
+            "sentence_id": np.arange(len(sentences)),
+            "sentence": pd.Series(sentences, dtype=object),
+            **scores,
+            "n_tokens": np.array([len(ids) for ids in own], dtype=int),
+            "n_unknown": np.array([ids.count(lm.tokenizer.unk_token_id) for ids in own], dtype=int),
+            "reason": pd.Series(reasons, dtype=object),
+        }
+    )
+
+
+def _shared_places(first: Encoded, second: Encoded) -> list[tuple[int, int]]:
+    """Align two sentences by difflib over all ids, then leave out the special tokens of either."""
+    blocks = SequenceMatcher(None, first.ids, second.ids, autojunk=False).get_matching_blocks()
+    pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
+    return [(a, b) for a, b in pairs if first.first <= a < first.last and second.first <= b < second.last]
+
+
+def _word_numbers(lm, sentences: Sequence[str], encoded: Sequence[Encoded]) -> list[list[int | None]]:
+    """Number the word that each token belongs to."""
+    if not lm.tokenizer.is_fast:
+        raise ValueError(
+            f"the tokenizer of {lm.name!r} does not tell which pieces form a word: use variant='original'"
+        )
+    texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in sentences]
+    batch = lm.tokenizer(texts, truncation=False, padding=False, verbose=False)
+    return [batch.word_ids(n) for n in range(len(encoded))]
+
+
+def _later_pieces(words: Sequence[int | None], place: int) -> tuple[int, ...]:
+    return tuple(later for later in range(place + 1, len(words)) if words[later] == words[place])
+
+
+def _sums(n: int, owners: Sequence[int], scored, usable: Sequence[int]) -> np.ndarray:
+    """Add up, in float64, the log-probabilities of each owner; NaN for those without a score."""
+    values = np.array([log_probability[0][0] for log_probability in scored], dtype=np.float64)
+    usable = np.array(usable, dtype=int)
+    sums = np.full(n, np.nan)
+    sums[usable] = np.bincount(np.array(owners, dtype=int), weights=values, minlength=n)[usable]
+    return sums
+
+
+def _log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) -> list[list[np.ndarray]]:
+    """Answer requests in their order: for each place read, the log-probabilities of the entries wanted."""
+    unique, index = _deduplicate(lm, requests)
+    scored = _log_probabilities_of(lm, unique, batch_tokens, progress)
+    return [
+        [scored[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index
+    ]
+
+
+def _log_probabilities_of(lm, unique, batch_tokens, progress, *, received=None, attention=None):
+    """Answer different requests; with `received`, also keep the attention that each token gets."""
+    answers: list = [None] * len(unique)
+
+    def keep(numbers, logits):
+        spots = [entries for number in numbers for entries in unique[number].wanted]
+        values = _wanted_log_probabilities(logits, spots)
+        start = 0
+        for row, number in enumerate(numbers):
+            stop = start + len(unique[number].read)
+            answers[number] = values[start:stop]
+            start = stop
+            if received is not None:
+                attention[number] = received.mean_row(row, len(unique[number].ids))
+
+    _forward_all(lm, unique, keep, batch_tokens=batch_tokens, progress=progress, received=received)
+    return answers
+
+
+def _wanted_log_probabilities(logits, spots: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    """Log-softmax of the entries wanted in each row, the whole vocabulary in the denominator."""
+    import torch
+
+    width = max(map(len, spots))
+    wanted = torch.tensor(
+        [[*entries, *[0] * (width - len(entries))] for entries in spots], device=logits.device
+    )
+    step = max(1, LOGITS_AT_ONCE // (4 * logits.shape[-1]))
+    total = torch.cat([part.logsumexp(-1, keepdim=True) for part in logits.split(step)])
+    values = (logits.gather(-1, wanted) - total).cpu().numpy()
+    return [row[: len(entries)] for row, entries in zip(values, spots, strict=True)]
+
+
+def _deduplicate(lm, requests: Sequence[Request]) -> tuple[list[Request], list[tuple[int, list[list[int]]]]]:
+    """Merge requests for the same forward; tell for each its number and the columns of its entries."""
+    numbers: dict[tuple, int] = {}
+    unique: list[Request] = []
+    columns: list[list[dict[int, int]]] = []
+    index = []
+    for request in requests:
+        ids = np.array(request.ids, dtype=np.int32)
+        ids[list(request.masked)] = lm.tokenizer.mask_token_id
+        number = numbers.setdefault((ids.tobytes(), request.read), len(unique))
+        if number == len(unique):
+            unique.append(request)
+            columns.append([{} for _ in request.wanted])
+        index.append(
+            (
+                number,
+                [
+                    [known.setdefault(entry, len(known)) for entry in entries]
+                    for known, entries in zip(columns[number], request.wanted, strict=True)
+                ],
+            )
+        )
+    merged = [
+        request._replace(wanted=tuple(tuple(known) for known in of_request))
+        for request, of_request in zip(unique, columns, strict=True)
+    ]
+    return merged, index
+
+
+def _invert(index, n: int) -> list[list[int]]:
+    """List for each different request the callers' rows that it answers."""
+    rows_of: list[list[int]] = [[] for _ in range(n)]
+    for row, (number, _) in enumerate(index):
+        rows_of[number].append(row)
+    return rows_of
+
+
+def _forward_all(lm, unique, keep: Callable, *, batch_tokens, progress, received=None) -> None:
+    """Run the model over all requests and hand `keep` the float32 logits at the places read."""
+    with _inference(lm):
+        gathers = _gathers(lm) if unique else True
+
+        def score(batch, numbers):
+            if received is not None:
+                received.start(batch.attention_mask)
+            keep(numbers, _logits_at(lm, batch, gathers).float())
+
+        _run_batches(
+            lm,
+            unique,
+            score,
+            batch_tokens=batch_tokens,
+            progress=progress,
+            logits="read" if gathers else "all",
+        )
+
+
+def _run_batches(lm, unique, score: Callable, *, batch_tokens, progress, logits) -> None:
+    """Feed `score` batch by batch, longest first; halve a batch that the accelerator has no memory for."""
+    from tqdm import tqdm
+
+    with tqdm(total=len(unique), disable=not progress, desc=lm.name, unit="forward") as bar:
+        for numbers in _batches(lm, unique, batch_tokens, logits):
+            _score_halving(lm, unique, numbers, score)
+            bar.update(len(numbers))
+
+
+def _score_halving(lm, unique, numbers: list[int], score: Callable) -> None:
+    import torch
+
+    try:
+        score(_batch(lm, [unique[n] for n in numbers]), numbers)
+        return
+    except torch.OutOfMemoryError:
+        if len(numbers) == 1:
+            raise
+    # Outside the handler: the caught error would keep the failed batch's tensors alive.
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    half = len(numbers) // 2
+    _score_halving(lm, unique, numbers[:half], score)
+    _score_halving(lm, unique, numbers[half:], score)
+
+
+def _batches(lm, unique, batch_tokens: int | None, logits) -> Iterator[list[int]]:
+    """Pack requests, longest first, by padded tokens and by the logits that they need."""
+    limit = batch_tokens or BATCH_TOKENS[lm.device.partition(":")[0]]
+    if limit < 1:
+        raise ValueError(f"batch_tokens is {batch_tokens}: take a positive number of tokens")
+    rows_at_once = max(1, LOGITS_AT_ONCE // lm.vocabulary_size)
+    batch: list[int] = []
+    width = read = 0
+    for number in sorted(range(len(unique)), key=lambda n: (-len(unique[n].ids), n)):
+        request = unique[number]
+        more = {"read": len(request.read), "all": len(request.ids)}.get(logits, 0)
+        if batch and ((len(batch) + 1) * width > limit or read + more > rows_at_once):
+            yield batch
+            batch, read = [], 0
+        width = width if batch else len(request.ids)
+        batch.append(number)
+        read += more
+    if batch:
+        yield batch
+
+
+def _batch(lm, requests: Sequence[Request]) -> Batch:
+    import torch
+
+    width = max(len(request.ids) for request in requests)
+    ids = np.full((len(requests), width), _pad_id(lm), dtype=np.int64)
+    attention_mask = np.zeros((len(requests), width), dtype=np.int64)
+    for row, request in enumerate(requests):
+        ids[row, : len(request.ids)] = request.ids
+        ids[row, list(request.masked)] = lm.tokenizer.mask_token_id
+        attention_mask[row, : len(request.ids)] = 1
+    rows = [row for row, request in enumerate(requests) for _ in request.read]
+    places = [place for request in requests for place in request.read]
+    return Batch(*(torch.as_tensor(part, device=lm.device) for part in (ids, attention_mask, rows, places)))
+
+
+def _pad_id(lm) -> int:
+    candidates = (lm.tokenizer.pad_token_id, getattr(lm.model.config, "pad_token_id", None), 0)
+    return next(candidate for candidate in candidates if candidate is not None)
+
+
+@contextmanager
+def _inference(lm):
+    """Score in evaluation mode without gradients, and leave the model's mode as it was."""
+    import torch
+
+    modes = {module: module.training for module in lm.model.modules()}
+    lm.model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def _logits_at(lm, batch: Batch, gathers: bool):
+    """Return logits at the places read, shape (places, |V|)."""
+    if not gathers:
+        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[
+            batch.rows, batch.places
+        ]
+
+    def gather(module, inputs, output):
+        output["last_hidden_state"] = output["last_hidden_state"][batch.rows, batch.places][:, None]
+        return output
+
+    handle = lm.model.base_model.register_forward_hook(gather)
+    try:
+        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[:, 0]
+    finally:
+        handle.remove()
+
+
+def _gathers(lm) -> bool:
+    """Whether the model's own head can be given the places read alone; checked once on a small batch."""
+    if lm.model not in _gathering:
+        _gathering[lm.model] = lm.model.base_model is not lm.model and _gathering_agrees(lm)
+    return _gathering[lm.model]
+
+
+def _gathering_agrees(lm) -> bool:
+    import torch
+
+    token_id = lm.tokenizer.mask_token_id
+    probe = [Request((token_id,) * 4, (), (1, 2), ()), Request((token_id,) * 3, (), (0,), ())]
+    batch = _batch(lm, probe)
+    with _inference(lm):
+        full = _logits_at(lm, batch, gathers=False)
+        try:
+            gathered = _logits_at(lm, batch, gathers=True)
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+            return False
+    tolerance = 1e-4 if lm.dtype in ("float32", "float64") else 5e-2
+    return gathered.shape == full.shape and torch.allclose(gathered, full, rtol=tolerance, atol=tolerance)
+
+
+class _Received:
+    """The attention that each token receives, added up layer by layer as the model runs."""
+
+    def start(self, attention_mask) -> None:
+        self.query = attention_mask.float()
+        self.total, self.layers = 0, 0
+
+    def add(self, weights) -> None:
+        # (batch, heads, queries, keys): averaged over heads and real queries; then the weights can be freed.
+        received = (weights.float().mean(1) * self.query[:, :, None]).sum(1)
+        self.total = self.total + received / self.query.sum(1, keepdim=True)
+        self.layers += 1
+
+    def mean_row(self, row: int, length: int) -> np.ndarray:
+        return (self.total[row, :length] / self.layers).cpu().numpy()
+
+
+@contextmanager
+def _received_attention(lm):
+    """Switch the model to eager attention and listen to its attention modules, one layer at a time."""
+    _gathers(lm)  # before anyone listens: its own forwards are no sentence's
+    before = lm.model.config._attn_implementation
+    lm.model.set_attn_implementation("eager")
+    received = _Received()
+
+    def listen(module, inputs, output):
+        received.add(_weights_in(output))
+
+    handles = []
+    try:
+        handles = [module.register_forward_hook(listen) for module in _modules_with_attention(lm)]
+        yield received
+    finally:
+        for handle in handles:
+            handle.remove()
+        lm.model.set_attn_implementation(before)
+
+
+def _weights_in(output):
+    """Find attention weights, a square (batch, heads, queries, keys), among what a module returned."""
+    import torch
+
+    parts = output if isinstance(output, tuple) else ()
+    for part in parts:
+        if torch.is_tensor(part) and part.ndim == 4 and part.shape[-1] == part.shape[-2]:
+            return part
+    return None
+
+
+def _modules_with_attention(lm) -> list:
+    """Find the innermost modules that return the attention weights which the model reports."""
+    if lm.model not in _attention_modules:
+        _attention_modules[lm.model] = _find_attention(lm)
+    return _attention_modules[lm.model]
+
+
+def _find_attention(lm) -> list:
+    import torch
+
+    calls = []
+    handles = [
+        module.register_forward_hook(
+            lambda module, inputs, output: calls.append((module, _weights_in(output)))
+        )
+        for module in lm.model.modules()
+    ]
+    token_id = lm.tokenizer.mask_token_id
+    batch = _batch(lm, [Request((token_id,) * 7, (), (), ())])
+    try:
+        with _inference(lm):
+            output = lm.model(
+                input_ids=batch.ids, attention_mask=batch.attention_mask, output_attentions=True
+            )
+    finally:
+        for handle in handles:
+            handle.remove()
+    reported = output.get("attentions") or ()
+    found: dict = {}
+    for weights in reported:
+        matches = [module for module, seen in calls if seen is not None and torch.equal(seen, weights)]
+        if not matches:
+            raise ValueError(f"the attention weights of {lm.name!r} cannot be read: AULA needs them")
+        found[matches[0]] = True
+    if not found:
+        raise ValueError(f"the model {lm.name!r} returns no attention weights: AULA needs them")
+    return list(found)

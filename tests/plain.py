@@ -1,0 +1,78 @@
+"""The definitions, written out plainly: one sentence and one token at a time, in float64."""
+
+import copy
+import math
+from difflib import SequenceMatcher
+
+import torch
+
+
+def double(lm):
+    """Copy a model to float64 with eager attention."""
+    model = copy.deepcopy(lm.model).double().eval()
+    model.set_attn_implementation("eager")
+    return model
+
+
+def logits(model, ids, **options):
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([ids]), **options)
+
+
+def log_probability(model, ids, place, token_id):
+    row = logits(model, ids).logits[0, place]
+    return float(row[token_id] - torch.logsumexp(row, 0))
+
+
+def own_places(lm, text):
+    """Places of the tokens that are the text's own."""
+    ids = lm.tokenizer(text)["input_ids"]
+    inside = lm.tokenizer(text, add_special_tokens=False)["input_ids"]
+    start = next(k for k in range(len(ids)) if ids[k : k + len(inside)] == inside)
+    return ids, range(start, start + len(inside))
+
+
+def pll(lm, model, text, variant="original"):
+    ids, places = own_places(lm, text)
+    words = lm.tokenizer(text).word_ids()
+    total = 0.0
+    for place in places:
+        masked = list(ids)
+        for other in places:
+            later_piece = variant == "within_word_l2r" and other > place and words[other] == words[place]
+            if other == place or later_piece:
+                masked[other] = lm.tokenizer.mask_token_id
+        total += log_probability(model, masked, place, ids[place])
+    return total
+
+
+def shared_pll(lm, model, first, second):
+    (ids_a, own_a), (ids_b, own_b) = own_places(lm, first), own_places(lm, second)
+    totals, n = [0.0, 0.0], 0
+    for tag, a, a_end, b, _ in SequenceMatcher(None, ids_a, ids_b, autojunk=False).get_opcodes():
+        for step in range(a_end - a if tag == "equal" else 0):
+            if a + step in own_a and b + step in own_b:
+                n += 1
+                for side, ids, place in ((0, ids_a, a + step), (1, ids_b, b + step)):
+                    masked = list(ids)
+                    masked[place] = lm.tokenizer.mask_token_id
+                    totals[side] += log_probability(model, masked, place, ids[place])
+    return (*totals, n)
+
+
+def aul_aula(lm, model, text):
+    ids, places = own_places(lm, text)
+    output = logits(model, ids, output_attentions=True)
+    attention = torch.stack([layer[0] for layer in output.attentions])  # layers, heads, queries, keys
+    received = attention.mean(dim=(0, 1, 2))
+    log_probabilities = output.logits[0].log_softmax(-1)
+    values = [float(log_probabilities[place, ids[place]]) for place in places]
+    weighted = [float(received[place]) * value for place, value in zip(places, values, strict=True)]
+    return math.fsum(values) / len(values), math.fsum(weighted) / len(values)
+
+
+def vector(lm, model, text):
+    ids, places = own_places(lm, text)
+    with torch.no_grad():
+        states = model.base_model(input_ids=torch.tensor([ids]))[0][0]
+    return states[list(places)].mean(0).numpy()

@@ -1,0 +1,384 @@
+import math
+
+import numpy as np
+import pandas as pd
+import plain
+import pytest
+import tiny_models
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from biaslib import scoring
+
+SENTENCES = [
+    "She is a doctor who is kind.",
+    "He is a nurse.",
+    "They've done it before, and I've seen it done well in the city of London, didn't we?",
+    "The unbelievableness of it (he said): yes!",
+    "good",
+]
+MASKED = ["She is a dog which is [MASK].", "[MASK] is a nurse.", "I've [MASK] it before, and she was tired of the town."]
+FAMILIES = [*tiny_models.FAMILIES, "demo"]
+
+
+@pytest.fixture(scope="module")
+def case(tiny, demo):
+    """Give the model of a family and its plain float64 copy."""
+    copies = {}
+
+    def get(family):
+        lm = demo if family == "demo" else tiny(family)
+        if family not in copies:
+            copies[family] = plain.double(lm)
+        return lm, copies[family]
+
+    return get
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("variant", scoring.PLL_VARIANTS)
+def test_pseudo_log_likelihood_is_the_plain_sum(case, family, variant):
+    lm, model = case(family)
+    frame = scoring.pseudo_log_likelihood(lm, SENTENCES, variant=variant)
+    expected = [plain.pll(lm, model, sentence, variant) for sentence in SENTENCES]
+    assert frame.reason.eq("").all()
+    np.testing.assert_allclose(frame.pll, expected, rtol=1e-5, atol=0)
+    assert (np.abs(frame.pll - expected) / frame.n_tokens < 1e-5).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_unmasked_likelihood_is_the_plain_mean(case, family):
+    lm, model = case(family)
+    frame = scoring.all_unmasked_likelihood(lm, SENTENCES)
+    expected = np.array([plain.aul_aula(lm, model, sentence) for sentence in SENTENCES])
+    np.testing.assert_allclose(frame[["aul", "aula"]], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_shared_tokens_are_those_of_difflib(case, family):
+    lm, model = case(family)
+    first = ["She is a doctor who is kind.", "He is a nurse.", "The dog is old."]
+    second = ["He is a doctor who is kind.", "They have been nurses.", "The dog is old."]
+    frame = scoring.shared_pseudo_log_likelihood(lm, first, second)
+    expected = [plain.shared_pll(lm, model, a, b) for a, b in zip(first, second, strict=True)]
+    np.testing.assert_allclose(frame[["pll_first", "pll_second", "n_shared"]], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sentence_vectors_are_the_mean_of_the_last_states(case, family):
+    lm, model = case(family)
+    vectors = scoring.sentence_vectors(lm, [*SENTENCES, ""])
+    for row, sentence in zip(vectors, SENTENCES, strict=False):
+        np.testing.assert_allclose(row, plain.vector(lm, model, sentence), rtol=1e-4, atol=1e-5)
+    assert np.isnan(vectors[-1]).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_distributions_are_a_softmax_over_the_whole_vocabulary(case, family):
+    lm, model = case(family)
+    distributions = scoring.mask_distributions(lm, MASKED)
+    assert distributions.shape == (3, lm.vocabulary_size) and distributions.dtype == np.float32
+    np.testing.assert_allclose(distributions.sum(1), 1, rtol=1e-5)
+    # The words themselves give the ids around the mask, in every family.
+    for sentence, row, word in zip(MASKED, distributions, ("good", "she", "done"), strict=True):
+        ids, masked = lm.tokenizer(sentence.replace("[MASK]", word))["input_ids"], None
+        resolved = scoring.mask_probabilities(lm, [sentence], [word])
+        if resolved.reason.item():
+            continue
+        places = [k for k, i in enumerate(ids) if lm.tokenizer.decode([i]).strip() == word]
+        for place in places:
+            masked = [*ids[:place], lm.tokenizer.mask_token_id, *ids[place + 1 :]]
+            expected = math.exp(plain.log_probability(model, masked, place, ids[place]))
+            if math.isclose(expected, resolved.probability.item(), rel_tol=1e-4):
+                break
+        else:
+            pytest.fail(f"{family}: {sentence} {word}")
+        assert row[ids[place]] == pytest.approx(expected, rel=1e-4)
+
+
+def test_softmax_runs_over_the_whole_vocabulary(tiny):
+    lm = tiny("bert_uncased")
+    size = lm.vocabulary_size
+    logits = torch.full((1, size), -1e9)
+    logits[0, :4] = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    handle = lm.model.register_forward_hook(
+        lambda module, inputs, output: output.__setitem__("logits", logits.expand(output.logits.shape[:2] + (size,)))
+    )
+    try:
+        probabilities = scoring.mask_distributions(lm, ["He is [MASK]."])[0]
+    finally:
+        handle.remove()
+    np.testing.assert_allclose(probabilities[:2], [0.643914, 0.236883], atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert_cased", "roberta", "xlm_roberta"])
+def test_a_score_does_not_depend_on_its_company(tiny, family):
+    lm = tiny(family)
+    long = "the dog " * 25
+    together = scoring.pseudo_log_likelihood(lm, [*SENTENCES, long])
+    aul = scoring.all_unmasked_likelihood(lm, [*SENTENCES, long])
+    for n, sentence in enumerate(SENTENCES):
+        alone = scoring.pseudo_log_likelihood(lm, [sentence], batch_tokens=1)
+        assert alone.pll.item() == pytest.approx(together.pll[n], rel=1e-5)
+        one = scoring.all_unmasked_likelihood(lm, [sentence])
+        assert one.aula.item() == pytest.approx(aul.aula[n], rel=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    order=st.lists(st.sampled_from(range(len(SENTENCES))), min_size=1, max_size=8),
+    batch_tokens=st.sampled_from([1, 16, 64, 4096]),
+)
+def test_order_duplicates_and_batching_change_nothing(demo, order, batch_tokens):
+    reference = scoring.pseudo_log_likelihood(demo, SENTENCES).pll.to_numpy()
+    frame = scoring.pseudo_log_likelihood(demo, [SENTENCES[n] for n in order], batch_tokens=batch_tokens)
+    assert frame.sentence.tolist() == [SENTENCES[n] for n in order]
+    np.testing.assert_allclose(frame.pll, reference[order], rtol=1e-5)
+
+
+def test_equal_work_is_done_once(demo):
+    rows = []
+    handle = demo.model.register_forward_hook(lambda module, inputs, output: rows.append(len(output.logits)))
+    try:
+        scoring.pseudo_log_likelihood(demo, ["He is a nurse."])
+        once = sum(rows)
+        rows.clear()
+        # The masked subject gives one forward for both sentences, the full stop and the others give two.
+        scoring.pseudo_log_likelihood(demo, ["He is a nurse.", "She is a nurse.", "He is a nurse."])
+    finally:
+        handle.remove()
+    assert sum(rows) == 2 * once - 1
+
+
+def test_unscorable_sentences_come_back_with_a_reason(tiny):
+    lm = tiny("bert_cased")
+    sentences = ["", "   ", "☃ ☃", "dog " * 80, "a [MASK] b", "a ☃ dog"]
+    for frame in (scoring.pseudo_log_likelihood(lm, sentences), scoring.all_unmasked_likelihood(lm, sentences)):
+        assert frame.sentence.tolist() == sentences
+        assert frame.reason.tolist() == [
+            "empty",
+            "empty",
+            "only unknown tokens",
+            "too long: 82 tokens, the model holds 64",
+            "[MASK] in a sentence to be scored whole",
+            "",
+        ]
+        assert frame.iloc[:5, 2].isna().all() and np.isfinite(frame.iloc[5, 2])
+        assert frame.n_unknown.tolist()[-1] == 1
+    pairs = scoring.shared_pseudo_log_likelihood(lm, ["", "good dog", "he"], ["he", "dog " * 80, "she"])
+    assert pairs.reason.tolist() == ["first: empty", "second: too long: 82 tokens, the model holds 64", "no shared token"]
+    assert pairs[["pll_first", "pll_second"]].isna().all(axis=None)
+    distributions = scoring.mask_distributions(lm, ["dog " * 80 + "[MASK]", "a [MASK]", "☃ [MASK]"])
+    assert np.isnan(distributions).all(1).tolist() == [True, False, True]
+    probabilities = scoring.mask_probabilities(lm, ["dog " * 80 + "[MASK]"], ["he"])
+    assert probabilities.reason.str.startswith("too long").all() and probabilities.probability.isna().all()
+
+
+@pytest.mark.parametrize("family", ["bert_cased", "roberta", "xlm_roberta", "camembert"])
+def test_a_sentence_that_just_fits_is_scored(tiny, family):
+    lm = tiny(family)
+    assert lm.max_tokens == 64
+    fits, over = "is " * 62, "is " * 63
+    frame = scoring.pseudo_log_likelihood(lm, [fits.strip(), over.strip()])
+    lengths = [len(lm.tokenizer(text.strip())["input_ids"]) for text in (fits, over)]
+    if lengths == [64, 65]:
+        assert frame.reason.tolist() == ["", "too long: 65 tokens, the model holds 64"]
+    else:
+        pytest.fail(f"the words are no longer one token each: {lengths}")
+
+
+@pytest.mark.parametrize("sentence", ["No mask.", "[MASK] and [MASK].", ""])
+def test_anything_but_one_mask_is_an_error_that_names_the_sentence(demo, sentence):
+    for call in (
+        lambda: scoring.mask_distributions(demo, ["[MASK] is fine.", sentence]),
+        lambda: scoring.mask_probabilities(demo, ["[MASK] is fine.", sentence], ["he"]),
+        lambda: scoring.top_words(demo, sentence),
+    ):
+        with pytest.raises(ValueError, match="exactly one") as error:
+            call()
+        assert repr(sentence) in str(error.value)
+
+
+def test_no_sentences_give_empty_frames(demo):
+    assert len(scoring.pseudo_log_likelihood(demo, [])) == 0
+    assert len(scoring.all_unmasked_likelihood(demo, [])) == 0
+    assert len(scoring.shared_pseudo_log_likelihood(demo, [], [])) == 0
+    assert len(scoring.mask_probabilities(demo, [], ["he"])) == 0
+    assert scoring.mask_distributions(demo, []).shape == (0, demo.vocabulary_size)
+    assert scoring.sentence_vectors(demo, []).shape == (0, 128)
+
+
+def test_bad_input_is_named(demo):
+    with pytest.raises(TypeError, match="one text"):
+        scoring.pseudo_log_likelihood(demo, "He is.")
+    with pytest.raises(TypeError, match="sentence 1 is nan"):
+        scoring.pseudo_log_likelihood(demo, ["He is.", float("nan")])
+    with pytest.raises(ValueError, match="half a character"):
+        scoring.pseudo_log_likelihood(demo, ["He is \ud83d."])
+    with pytest.raises(ValueError, match="original, within_word_l2r"):
+        scoring.pseudo_log_likelihood(demo, ["He is."], variant="salazar")
+    with pytest.raises(ValueError, match="not 1 and 2"):
+        scoring.shared_pseudo_log_likelihood(demo, ["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="k is 0"):
+        scoring.top_words(demo, "[MASK] is.", 0)
+    with pytest.raises(ValueError, match="batch_tokens is -1"):
+        scoring.pseudo_log_likelihood(demo, ["He is."], batch_tokens=-1)
+
+
+def test_frames_of_pandas_are_taken_as_they_are(demo):
+    texts = pd.Series(["He is.", "She is."], index=[7, 9])
+    assert scoring.pseudo_log_likelihood(demo, texts).sentence.tolist() == texts.tolist()
+    frame = scoring.mask_probabilities(demo, pd.Series(["[MASK] is."], index=[5]), pd.Series(["he"], index=[3]))
+    assert frame.reason.tolist() == [""]
+
+
+def test_an_entry_counts_once_however_many_spellings_lead_to_it(demo, tiny):
+    once = scoring.mask_probabilities(demo, ["[MASK] is here."], ["he"])
+    thrice = scoring.mask_probabilities(demo, ["[MASK] is here."], ["he"], cases=("as_is", "lower", "title"))
+    assert once.probability.item() == thrice.probability.item()
+    cased = tiny("bert_cased")
+    parts = scoring.mask_probabilities(cased, ["[MASK] is here."], ["he", "He"])
+    both = scoring.mask_probabilities(cased, ["[MASK] is here."], ["he"], cases=("lower", "title"))
+    assert both.probability.item() == pytest.approx(parts.probability.sum(), rel=1e-6)
+
+
+def test_a_word_without_an_entry_is_reported(demo):
+    frame = scoring.mask_probabilities(demo, ["[MASK] is here."], ["unbelievableness", "he"])
+    assert frame.reason.tolist() == ["not one token", ""]
+    assert math.isnan(frame.probability[0]) and frame.probability[1] > 0
+
+
+def test_top_words_of_the_demo_model(demo):
+    frame = scoring.top_words(demo, "I would like a cup of [MASK].", k=3)
+    assert frame.columns.tolist() == ["rank", "word", "token", "probability"]
+    assert frame.word.tolist() == ["tea", "wine", "coffee"]
+    np.testing.assert_allclose(frame.probability, [0.54, 0.11, 0.07], atol=0.005)
+
+
+@pytest.mark.parametrize("family", tiny_models.FAMILIES)
+def test_top_words_read_as_they_stand(tiny, family):
+    lm = tiny(family)
+    frame = scoring.top_words(lm, "[MASK] is a dog.", k=lm.vocabulary_size)
+    assert frame.probability.sum() == pytest.approx(1, abs=1e-4)
+    assert frame.token.nunique() == lm.vocabulary_size
+    words = frame.set_index("token").word
+    plain_token = {"roberta": "he", "modernbert": "he"}.get(family, "he" if "▁he" not in words.index else "▁he")
+    assert words[plain_token] == "he"
+
+
+def test_pseudo_perplexity_is_over_the_whole_set(demo):
+    frame = scoring.pseudo_log_likelihood(demo, SENTENCES)
+    expected = math.exp(-frame.pll.sum() / frame.n_tokens.sum())
+    assert scoring.pseudo_perplexity(demo, SENTENCES) == pytest.approx(expected, rel=1e-6)
+    with pytest.warns(UserWarning, match="2 of 7 sentences left out: 1 empty, 1 too long"):
+        left_out = scoring.pseudo_perplexity(demo, [*SENTENCES, "", "dog " * 600])
+    assert left_out == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(ValueError, match="1 empty"):
+        scoring.pseudo_perplexity(demo, [""])
+
+
+def test_mode_and_attention_of_the_model_are_restored(tiny):
+    lm = tiny("distilbert")
+    lm.model.train()
+    lm.model.base_model.embeddings.eval()
+    before = lm.model.config._attn_implementation
+    try:
+        first = scoring.all_unmasked_likelihood(lm, SENTENCES).aula
+        scoring.pseudo_log_likelihood(lm, SENTENCES)
+        assert lm.model.training and not lm.model.base_model.embeddings.training
+        assert lm.model.config._attn_implementation == before
+        lm.model.eval()
+        # In training mode dropout would have moved the score.
+        np.testing.assert_array_equal(first, scoring.all_unmasked_likelihood(lm, SENTENCES).aula)
+        assert not lm.model._forward_hooks
+    finally:
+        lm.model.eval()
+
+
+def test_the_first_aula_under_sdpa_is_not_empty(tiny, tmp_path):
+    from biaslib.models import load_masked_lm
+
+    lm = load_masked_lm(tiny_models.save("bert_cased", tmp_path))
+    assert lm.model.config._attn_implementation == "sdpa"
+    assert scoring.all_unmasked_likelihood(lm, ["He is a nurse."]).aula.item() < 0
+
+
+def test_a_family_whose_head_needs_the_whole_sentence_runs_in_full(tiny, tmp_path):
+    from biaslib.models import load_masked_lm
+
+    lm = load_masked_lm(tiny_models.save("bert_cased", tmp_path))
+    head = lm.model.cls.forward
+    # A head that looks at its neighbours cannot be given single positions.
+    lm.model.cls.forward = lambda states: head(states + 0.1 * states.mean(1, keepdim=True))
+    model = plain.double(lm)
+    double_head = type(model.cls).forward
+    model.cls.forward = lambda states: double_head(model.cls, states + 0.1 * states.mean(1, keepdim=True))
+    frame = scoring.pseudo_log_likelihood(lm, ["He is a nurse."])
+    assert frame.pll.item() == pytest.approx(plain.pll(lm, model, "He is a nurse."), rel=1e-5)
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(demo):
+    expected = scoring.pseudo_log_likelihood(demo, SENTENCES).pll
+    sizes = []
+
+    def refuse_large(module, inputs, options):
+        sizes.append(len(options["input_ids"]))
+        if len(options["input_ids"]) > 5:
+            raise torch.OutOfMemoryError("no memory")
+
+    handle = demo.model.register_forward_pre_hook(refuse_large, with_kwargs=True)
+    try:
+        frame = scoring.pseudo_log_likelihood(demo, SENTENCES)
+        aula = scoring.all_unmasked_likelihood(demo, SENTENCES).aula
+    finally:
+        handle.remove()
+    assert max(sizes) > 5
+    np.testing.assert_allclose(frame.pll, expected, rtol=1e-5)
+    assert np.isfinite(aula).all()
+
+
+def test_out_of_memory_for_one_sentence_is_said(demo):
+    def refuse(module, inputs):
+        raise torch.OutOfMemoryError("no memory")
+
+    handle = demo.model.register_forward_pre_hook(refuse)
+    try:
+        with pytest.raises(torch.OutOfMemoryError):
+            scoring.mask_distributions(demo, ["[MASK] is."])
+    finally:
+        handle.remove()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+class TestOnGpu:
+    def test_float32_agrees_with_float64(self, demo):
+        from biaslib.models import load_masked_lm
+
+        model = plain.double(demo)
+        frame = scoring.pseudo_log_likelihood(load_masked_lm("demo", device="cuda"), SENTENCES)
+        np.testing.assert_allclose(frame.pll, [plain.pll(demo, model, s) for s in SENTENCES], rtol=1e-5)
+
+    @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+    def test_half_precision_is_off_by_hundredths(self, demo, dtype):
+        from biaslib.models import load_masked_lm
+
+        exact = scoring.pseudo_log_likelihood(demo, SENTENCES)
+        half = scoring.pseudo_log_likelihood(load_masked_lm("demo", device="cuda", dtype=dtype), SENTENCES)
+        assert (np.abs(half.pll - exact.pll) / exact.n_tokens).max() < 0.05
+
+    def test_out_of_memory_halves_the_batch(self, demo):
+        from biaslib.models import load_masked_lm
+
+        lm = load_masked_lm("demo", device="cuda")
+        sentences = [f"The dog number {n} is old and the cat is young." for n in range(3000)]
+        expected = scoring.pseudo_log_likelihood(lm, sentences).pll
+        torch.cuda.empty_cache()
+        free, total = torch.cuda.mem_get_info()
+        torch.cuda.set_per_process_memory_fraction(min(1.0, (total - free + 300e6) / total))
+        try:
+            halved = scoring.pseudo_log_likelihood(lm, sentences, batch_tokens=2**22).pll
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+        np.testing.assert_allclose(halved, expected, rtol=1e-5)

@@ -1,0 +1,117 @@
+import pytest
+import tiny_models
+
+from biaslib import scoring, tokens
+from biaslib.models import load_masked_lm
+
+
+def entry(lm, sentence, word):
+    row = tokens.resolve_words(lm, sentence, [word]).iloc[0]
+    return row.token if not row.reason else row.reason
+
+
+@pytest.mark.parametrize("family", tiny_models.FAMILIES)
+def test_a_word_is_the_entry_that_the_tokenizer_writes_in_its_place(tiny, family):
+    lm = tiny(family)
+    start = {"roberta": "", "modernbert": ""}.get(family, "▁" if family in ("xlm_roberta", "camembert", "albert") else "")
+    inside = {"roberta": "Ġ", "modernbert": "Ġ"}.get(family, start)
+    assert entry(lm, "[MASK] is a nurse.", "he") == f"{start}he"
+    assert entry(lm, "I've [MASK] it.", "done") == f"{inside}done"
+    assert entry(lm, "She is a dog who is [MASK].", "bad") == f"{inside}bad"
+    assert entry(lm, "She is [MASK], is he?", "good") == f"{inside}good"
+
+
+@pytest.mark.parametrize("family", tiny_models.FAMILIES)
+def test_the_probability_of_a_byte_level_word_is_that_of_its_place(tiny, family):
+    """P("done") and P("Ġdone") differ by thousands: the one in place counts."""
+    lm = tiny(family)
+    sentence = "I've [MASK] it."
+    token_id = int(tokens.resolve_words(lm, sentence, ["done"]).token_id.item())
+    probability = scoring.mask_probabilities(lm, [sentence], ["done"]).probability.item()
+    assert probability == pytest.approx(scoring.mask_distributions(lm, [sentence])[0, token_id], rel=1e-6)
+    assert lm.tokenizer.decode([token_id]).strip() == "done"
+
+
+@pytest.mark.parametrize("family", ["xlm_roberta", "camembert", "albert"])
+def test_what_touches_the_mask_is_encoded_as_after_a_word(tiny, family):
+    lm = tiny(family)
+    for sentence in ("She is a dog who is [MASK].", "[MASK], she is.", "Is it [MASK]?"):
+        masked, places = tokens.mask_positions(lm, [sentence])
+        written = lm.tokenizer(sentence.replace("[MASK]", "bad"))["input_ids"]
+        written[places[0]] = lm.tokenizer.mask_token_id
+        assert list(masked[0].ids) == written
+
+
+def test_a_word_of_several_pieces_or_unknown_is_reported_never_replaced(tiny):
+    lm = tiny("bert_uncased")
+    frame = tokens.resolve_words(lm, "[MASK] is here.", ["unbelievably", "☃", "", "[SEP]", "[UNK]", "two words"])
+    assert frame.reason.tolist() == [
+        "not one token",
+        "not in the vocabulary",
+        "empty",
+        "a special token",
+        "not in the vocabulary",
+        "not one token",
+    ]
+    assert frame.token_id.isna().all() and frame.token.isna().all()
+
+
+def test_spellings_that_lead_to_one_entry_are_all_told(demo, tiny):
+    cases = ("as_is", "lower", "title")
+    uncased = tokens.resolve_words(demo, "[MASK] is.", ["he"], cases=cases)
+    assert uncased.columns.tolist() == ["word", "spelling", "token_id", "token", "reason"]
+    assert uncased.spelling.tolist() == ["he", "He"] and uncased.token_id.nunique() == 1
+    cased = tokens.resolve_words(tiny("bert_cased"), "[MASK] is.", ["he"], cases=cases)
+    assert cased.token.tolist() == ["he", "He"]
+
+
+def test_any_models_own_mask_token_is_taken_too(tiny):
+    lm = tiny("roberta")
+    own = scoring.mask_probabilities(lm, ["It is <mask>."], ["good"])
+    marker = scoring.mask_probabilities(lm, ["It is [MASK]."], ["good"])
+    assert own.probability.item() == marker.probability.item()
+
+
+def test_a_piece_left_alone_before_the_mask_is_said():
+    from tokenizers import AddedToken
+
+    model, tokenizer = tiny_models.build("roberta")
+    tokenizer.backend_tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=False, normalized=False)])
+    lm = load_masked_lm((model, tokenizer))
+    assert "Ġ" in tokenizer.convert_ids_to_tokens(tokenizer("It is <mask>.")["input_ids"])
+    with pytest.raises(ValueError, match="left alone before the mask of 'It is \\[MASK\\].'"):
+        scoring.mask_distributions(lm, ["It is [MASK]."])
+    assert scoring.mask_probabilities(lm, ["[MASK] is."], ["he"]).reason.item() == ""
+
+
+def test_bad_input_is_named(demo):
+    with pytest.raises(ValueError, match="as_is, lower, title"):
+        tokens.resolve_words(demo, "[MASK] is.", ["he"], cases=["upper"])
+    with pytest.raises(TypeError, match="list of words"):
+        tokens.resolve_words(demo, "[MASK] is.", "he")
+    with pytest.raises(TypeError, match="word False is not a text: quote it"):
+        tokens.resolve_words(demo, "[MASK] is.", [False])
+
+
+@pytest.mark.parametrize("family", tiny_models.FAMILIES)
+def test_vocabulary_reads_the_same_in_every_family(tiny, family):
+    lm = tiny(family)
+    frame = tokens.describe_vocabulary(lm).set_index("token")
+    assert len(frame) == lm.vocabulary_size and frame.token_id.tolist() == list(range(len(frame)))
+    assert set(frame.kind) <= {"word", "piece", "special", "not a word"}
+    assert frame.kind[lm.tokenizer.mask_token] == "special" and frame.kind[lm.tokenizer.pad_token] == "special"
+    whole = frame[frame.kind == "word"].word
+    assert {"he", "dog"} <= set(whole) and not whole.str.contains("[#Ġ▁]").any()
+    pieces = frame[frame.kind == "piece"].word
+    assert pieces.str.startswith("##").all() and len(pieces)
+
+
+def test_unused_entries_of_the_demo_model_are_special(demo):
+    frame = tokens.describe_vocabulary(demo).set_index("token")
+    assert frame.kind[["[unused3]", "[CLS]", "##s", "!", "dog"]].tolist() == [
+        "special",
+        "special",
+        "piece",
+        "not a word",
+        "word",
+    ]
