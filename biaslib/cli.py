@@ -1,0 +1,146 @@
+"""The command ``biaslib``: a subcommand is a function that adds its arguments and one that does the work."""
+
+import argparse
+import signal
+import sys
+
+from . import __version__
+
+
+class _UsageError(ValueError):
+    """A command line that argparse cannot read."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise _UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def main(argv=None):
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default the process's own.
+
+    Returns
+    -------
+    int
+        0 when all is well, 1 when a notebook failed, 2 when what was given cannot be used (one line on
+        standard error says why), 130 when interrupted.
+
+    Examples
+    --------
+    >>> main(["run", "speciesism", "-f", "demo"])  # doctest: +SKIP
+    Report: outputs/speciesism/demo/report.html
+    0
+    """
+    if argv is None:
+        # A batch system that ends a job leaves, like Ctrl-C, a partial report rather than a hidden folder.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        arguments = _parser().parse_args(_guarded(sys.argv[1:] if argv is None else argv))
+        return arguments.action(arguments)
+    except SystemExit as done:
+        return done.code or 0
+    except KeyboardInterrupt as stop:
+        return _complain("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), 130)
+    except (ValueError, OSError) as error:
+        return _complain(error, 2)
+
+
+def _complain(message, code):
+    print("biaslib:", " ".join(str(message).split()), file=sys.stderr)
+    return code
+
+
+def _parser():
+    parser = _Parser(
+        prog="biaslib",
+        description="Measure social bias in language models and word vectors.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    for add in (_add_run,):
+        add(commands)
+    return parser
+
+
+_GUARD = "\0"
+
+
+def _guarded(argv):
+    """Mark the values of -p, lest argparse take -1e-3 for an option; no argument can hold a NUL."""
+    marked = list(argv)
+    for at in range(2, len(marked)):
+        if marked[at - 2] in ("-p", "--parameter"):
+            marked[at] = _GUARD + marked[at]
+    return marked
+
+
+def _add_run(commands):
+    command = commands.add_parser(
+        "run",
+        help="run a notebook and write its report",
+        description="Run a notebook and write its report, results and manifest to OUT/NOTEBOOK/NAME/.",
+        allow_abbrev=False,
+    )
+    command.add_argument("notebook", metavar="NOTEBOOK", help="a path, or the name of one in notebooks/")
+    command.add_argument(
+        "-f", "--params", metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
+    )
+    command.add_argument(
+        "-p",
+        "--parameter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="set one parameter; lists as a,b or [a, b]",
+    )
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--name", help="name of the run (that of FILE)")
+    command.add_argument(
+        "--help-parameters", action="store_true", help="list the notebook's parameters and stop"
+    )
+    command.set_defaults(action=_run)
+
+
+def _run(arguments):
+    # Imported here, so that `biaslib --help` answers at once.
+    from .parameters import check_parameters, read_parameters
+    from .runs import find_notebook, run
+
+    notebook = find_notebook(arguments.notebook)
+    declared = read_parameters(notebook)
+    if arguments.help_parameters:
+        print("\n".join(map(_described, declared)) or f"{notebook} has no parameters")
+        return 0
+    given = check_parameters(declared, _pairs(arguments.parameter), text=True)
+    done = run(
+        notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name
+    )
+    if not done.ok:
+        return _complain(f"{done.error}; the partial report is {done.html}", 1)
+    print(f"Report: {done.html}")
+    return 0
+
+
+def _pairs(given):
+    pairs = {}
+    for name, value in given:
+        if name in pairs:
+            raise _UsageError(f"-p {name} is given twice; keep one")
+        pairs[name] = value.removeprefix(_GUARD)
+    return pairs
+
+
+def _described(parameter):
+    explained = f"\n    {parameter.help}" if parameter.help else ""
+    return f"{parameter.name}: {parameter.type} = {parameter.default!r}{explained}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""The command line: one line for every mistake, the right exit code, nothing started."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from notebooks_for_tests import write_notebook
+
+import biaslib
+from biaslib.cli import main
+
+PARAMETERS = """
+models: list[str] = ["demo"]  # models to measure
+min_z: float = 2.0  # threshold (from 0 to 10)
+label: str = "a"
+results_dir: str = "results"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_notebook("notebooks/paper.ipynb", "1 / 0", parameters=PARAMETERS)
+    (tmp_path / "params/paper").mkdir(parents=True)
+    (tmp_path / "params/paper/demo.yaml").write_text("min_z: 1e-3\n")
+    (tmp_path / "params/paper/broken.yaml").write_text("models: [yes, no]\n")
+    (tmp_path / "taken").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("run paper -p modles demo", "unknown parameter 'modles'; did you mean 'models'?"),
+        ("run paper -p min_z high", "parameter 'min_z' must be float, got 'high'"),
+        ("run paper -p min_z -1e-3", "got -0.001: give a number from 0 to 10"),
+        ("run paper -p min_z nan", "finite"),
+        ("run paper -p min_z 1 -p min_z 2", "-p min_z is given twice"),
+        ("run paper -p min_z", "expected 2 arguments"),
+        ("run paper -f broken", 'quote it, e.g. "yes"'),
+        ("run paper -f dmeo", "did you mean 'demo'?"),
+        ("run paper -f no/such.yaml", "no parameters file 'no/such.yaml'"),
+        ("run papre", "no notebook 'papre'; did you mean 'paper'?"),
+        ("run params/paper/demo.yaml", "not a Jupyter notebook"),
+        ("run paper --out taken", "cannot write to taken/paper"),
+        ("run paper --name a/b", "cannot be named 'a/b'"),
+        ("run paper --name ..", "cannot be named"),
+        ("run paper --nam x", "unrecognized arguments"),
+        ("run", "required: NOTEBOOK"),
+        ("rum paper", "invalid choice"),
+        ("", "required: COMMAND"),
+        ("--frobnicate", "required"),
+    ],
+)
+def test_a_mistake_is_one_line_and_starts_nothing(folder, capsys, arguments, says):
+    assert main(arguments.split()) == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith("biaslib: ")
+    assert errors.count("\n") == 1
+    assert says in errors
+    assert not (folder / "outputs").exists()
+
+
+def test_parameters_are_explained(folder, capsys):
+    assert main(["run", "paper", "--help-parameters"]) == 0
+    output = capsys.readouterr().out
+    assert "models: list[str] = ['demo']\n    models to measure\n" in output
+    assert "min_z: float = 2.0\n    threshold (from 0 to 10)\n" in output
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"biaslib {biaslib.__version__}\n"
+    assert main(["run", "--help"]) == 0
+    assert "--help-parameters" in capsys.readouterr().out
+
+
+def test_help_is_quick():
+    started = time.perf_counter()
+    program = "import sys; from biaslib.cli import main; main(['--help']); print([*sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"papermill", "nbformat", "pandas"} & set(shown.stdout.split("'"))
+    assert time.perf_counter() - started < 3
+
+
+def test_a_failed_cell_exits_1_and_names_the_partial_report(folder, capfd):
+    assert main(["run", "paper", "-p", "label", "-x"]) == 1
+    output, errors = capfd.readouterr()
+    assert output == ""
+    assert errors == (
+        "biaslib: ZeroDivisionError: division by zero; "
+        "the partial report is outputs/paper/demo.failed/report.html\n"
+    )
+
+
+def test_success_says_where_the_report_lies(folder, capfd):
+    write_notebook("good.ipynb", "print(label)", parameters='label: str = "a"')
+    assert main(["run", "good.ipynb", "-p", "label", "-1", "--out", "{runs}"]) == 0
+    assert capfd.readouterr() == ("Report: {runs}/good/default/report.html\n", "")
+    assert (folder / "{runs}/good/default/report.html").is_file()
