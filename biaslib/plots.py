@@ -1,0 +1,377 @@
+"""Figures and tables of a report, from result frames; nothing is computed here.
+
+A group of names has one colour and one marker in every figure. The colours are Okabe and Ito's, which
+colour-blind readers can tell apart; markers and hatches keep the figures legible in grey.
+"""
+
+import io
+import itertools
+import math
+from contextlib import contextmanager
+
+import pandas as pd
+
+from biaslib.templates import groups_of
+
+GROUP_COLOURS = {"farm": "#D55E00", "companion": "#0072B2", "other": "#000000", "human": "#009E73"}
+GROUP_MARKERS = {"farm": "s", "companion": "o", "other": "^", "human": "*"}
+SENTIMENT_COLOURS = {"negative": "#E69F00", "neutral": "#E0E0E0", "positive": "#56B4E9"}
+SENTIMENT_HATCHES = {"negative": "//", "neutral": "", "positive": ".."}
+
+_SPARE_COLOURS = ("#CC79A7", "#56B4E9", "#E69F00", "#666666")
+_SPARE_MARKERS = "DvPXhp<>d8"
+_SYMBOLS = dict(zip("so^*DvPXhp<>d8", "■●▲★◆▼✚✖⬢⬟◀▶♦⯃", strict=True))
+_LINES = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
+_DPI = 120
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "axes.prop_cycle": "cycler('color', ['black'])",
+    "figure.dpi": _DPI,
+    "figure.facecolor": "white",
+    "hatch.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "text.usetex": False,
+}
+
+
+def group_styles(groups):
+    """Give each group its colour and marker.
+
+    Parameters
+    ----------
+    groups : iterable of str
+        farm, companion, other and human always have theirs; further groups get spare ones by alphabet.
+
+    Returns
+    -------
+    dict of str to (str, str)
+        Colour and marker.
+    """
+    own, further = _in_order(groups)
+    known = {group: (GROUP_COLOURS[group], GROUP_MARKERS[group]) for group in own}
+    spare = zip(itertools.cycle(_SPARE_COLOURS), itertools.cycle(_SPARE_MARKERS), strict=False)
+    return known | dict(zip(sorted(further), spare, strict=False))
+
+
+def tmr_heatmap_with_dendrogram(tmr, clusters, groups, title):
+    """Draw token match rates as a heat map beside its dendrogram.
+
+    It is made like Figures 1 and 4 to 7 of Takeshita, Rzepka & Araki (2022);
+    colours start at the lowest rate.
+
+    Parameters
+    ----------
+    tmr : pandas.DataFrame, shape (n, n)
+        From `biaslib.clustering.token_match_rate`.
+    clusters : Clusters
+        From `biaslib.clustering.cluster`, of the same names.
+    groups : mapping or Series
+        The group of each name, which its label's colour and symbol show.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the names differ or one has no group.
+    """
+    if set(clusters.names) != set(tmr.index):
+        raise ValueError("tmr and clusters are of different names: cluster the same rates")
+    groups = groups_of(clusters.order, groups)
+    n = len(clusters.order)
+    with _style():
+        side = max(3.2, 0.17 * n)
+        figure = _figure(side + 3.4, side + 1.1)
+        tree, heat, bar = figure.subplots(1, 3, width_ratios=[0.28 * side, side, 0.14])
+        _draw_tree(tree, clusters)
+        image = _draw_heat(heat, tmr.loc[list(clusters.order), list(clusters.order)])
+        _label_names(heat, clusters.order, groups)
+        figure.colorbar(image, cax=bar, label="token match rate")
+        bar.yaxis.set_ticks_position("right")
+        _group_legend(figure, groups.values())
+        figure.suptitle(title, fontweight="bold", fontsize=11)
+    return figure
+
+
+def cluster_agreement_by_min_z(frame, *, alpha=0.05):
+    """Draw how the agreement of clusters with groups moves with the threshold.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``min_z statistic`` (adjusted Rand index) and, for several, ``model``; with ``p_value`` the
+        markers are filled where it is below `alpha`.
+    alpha : float
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("min_z", "statistic"))
+    with _style():
+        figure = _figure(6.4, 3.6)
+        axes = figure.subplots()
+        axes.axhline(0, color="#999999", linewidth=0.8)
+        for (model, rows), (line, marker) in zip(_by_model(frame), itertools.cycle(_LINES), strict=False):
+            rows = rows.sort_values("min_z")
+            axes.plot(rows["min_z"], rows["statistic"], line, color="black")
+            solid = (rows["p_value"] < alpha).tolist() if "p_value" in rows else [True] * len(rows)
+            for x, y, filled in zip(rows["min_z"], rows["statistic"], solid, strict=True):
+                face = "black" if filled else "white"
+                axes.plot(x, y, marker, color="black", markerfacecolor=face, markersize=6)
+            if model:
+                axes.plot([], [], line, marker=marker, color="black", label=model)
+        axes.set_xticks(sorted(frame["min_z"].unique()))
+        axes.set_xlabel("least |z| of a kept word (min_z)")
+        axes.set_ylabel("adjusted Rand index")
+        if "p_value" in frame:
+            axes.plot([], [], "o", color="black", label=f"p < {alpha:g}")
+            axes.plot([], [], "o", color="black", markerfacecolor="white", label=f"p ≥ {alpha:g} or none")
+        if axes.get_legend_handles_labels()[1]:
+            figure.legend(loc="outside right upper")
+    return figure
+
+
+def sentiment_shares_plot(frame):
+    """Draw the shares of negative, neutral and positive words as stacked bars.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `biaslib.sentiment.sentiment_shares`, by group or name; with a column ``model``, a panel each.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Beside each bar stands how many words it is of, and how many were left out.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    unit = "group" if "group" in frame else "name"
+    _check_columns(frame, (unit, "sentences", "sentiment", "n", "share", "n_left_out"))
+    panels = _by_model(frame)
+    n_bars = max(len(rows.drop_duplicates([unit, "sentences"])) for _, rows in panels)
+    with _style():
+        figure = _figure(7.2, len(panels) * (0.34 * n_bars + 0.7) + 0.7)
+        all_axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, (model, rows) in zip(all_axes, panels, strict=True):
+            _draw_shares(axes, rows, unit)
+            axes.set_title(model)
+        all_axes[-1].set_xlabel("share of the scored words")
+        handles, labels = all_axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    return figure
+
+
+def show(figure, alt):
+    """Give a figure as an image for the report, and close it.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    alt : str
+        What the figure shows, for readers who can't see it.
+
+    Returns
+    -------
+    IPython.display.Image
+        A PNG; `alt` is its alternative text and in its own metadata.
+
+    Raises
+    ------
+    ValueError
+        If `alt` is empty.
+    """
+    from IPython.display import Image
+    from matplotlib import pyplot
+
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError("alt is empty: say in a sentence what the figure shows")
+    png = io.BytesIO()
+    with _style():
+        figure.savefig(png, format="png", dpi=_DPI, metadata={"Description": alt, "Software": None})
+    pyplot.close(figure)
+    return Image(data=png.getvalue(), format="png", alt=alt)
+
+
+def table(frame, caption):
+    """Give a frame as a table that can be searched and sorted without a network, with all its rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    caption : str
+
+    Returns
+    -------
+    IPython.display.HTML
+        Needs `use_tables` once in the notebook.
+
+    Raises
+    ------
+    ValueError
+        If the caption is empty.
+    """
+    from IPython.display import HTML
+    from itables import to_html_datatable
+
+    if not isinstance(caption, str) or not caption.strip():
+        raise ValueError("caption is empty: say what the table holds")
+    html = to_html_datatable(
+        frame,
+        caption=caption,
+        connected=False,
+        maxBytes=0,
+        maxRows=0,
+        maxColumns=0,
+        showIndex=False,
+        allow_html=False,
+        display_logo_when_loading=False,
+    )
+    return HTML(html)
+
+
+def use_tables():
+    """Make `table` work in this notebook and in its HTML, offline; plain frames stay as they are."""
+    from itables import init_notebook_mode
+
+    init_notebook_mode(all_interactive=False, connected=False)
+
+
+def _in_order(groups):
+    """Split groups into those with a colour of their own, in its order, and the others as they come."""
+    groups = list(dict.fromkeys(groups))
+    return [group for group in GROUP_COLOURS if group in groups], [
+        g for g in groups if g not in GROUP_COLOURS
+    ]
+
+
+@contextmanager
+def _style():
+    import matplotlib
+
+    with matplotlib.rc_context():
+        # From matplotlib's own defaults, so that a user's style changes no report; the backend stays.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def _figure(width, height):
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _draw_tree(axes, clusters):
+    from scipy.cluster import hierarchy
+
+    hierarchy.dendrogram(
+        clusters.linkage,
+        orientation="left",
+        no_labels=True,
+        color_threshold=0,
+        above_threshold_color="black",
+        ax=axes,
+    )
+    axes.set_ylim(10 * len(clusters.names), 0)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks([])
+    axes.set_xlabel("1 − token match rate")
+
+
+def _draw_heat(axes, rates):
+    # Rates lie close together: a scale from 0 would show little but one colour.
+    low = min(0.9, math.floor(10 * rates.to_numpy().min()) / 10)
+    image = axes.imshow(rates, cmap="cividis", vmin=low, vmax=1, aspect="auto", interpolation="nearest")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return image
+
+
+def _label_names(axes, names, groups):
+    styles = group_styles(groups.values())
+    places = range(len(names))
+    axes.yaxis.set_ticks_position("right")
+    axes.set_yticks(places, [f"{_SYMBOLS[styles[groups[name]][1]]} {name}" for name in names], fontsize=8)
+    axes.set_xticks(places, names, rotation=90, fontsize=8)
+    for ticks in (axes.get_yticklabels(), axes.get_xticklabels()):
+        for tick, name in zip(ticks, names, strict=True):
+            tick.set_color(styles[groups[name]][0])
+            tick.set_fontweight("normal" if groups[name] == "other" else "bold")
+
+
+def _group_legend(figure, groups):
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="", marker=marker, color=colour, label=group, markersize=8)
+        for group, (colour, marker) in group_styles(groups).items()
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def _draw_shares(axes, rows, unit):
+    wide = rows.pivot(index=[unit, "sentences"], columns="sentiment", values="share")
+    keys = rows[[unit, "sentences"]].drop_duplicates().itertuples(index=False, name=None)
+    units = list(itertools.chain(*_in_order(rows[unit])))
+    wide = wide.loc[sorted(keys, key=lambda key: units.index(key[0]))].fillna(0)
+    start = pd.Series(0.0, index=wide.index)
+    places = range(len(wide))
+    for sentiment, colour in SENTIMENT_COLOURS.items():
+        hatch = SENTIMENT_HATCHES[sentiment]
+        axes.barh(
+            places,
+            wide[sentiment],
+            left=start,
+            color=colour,
+            hatch=hatch,
+            edgecolor="#333333",
+            linewidth=0.5,
+            label=sentiment,
+        )
+        start = start + wide[sentiment]
+    scored = rows.groupby([unit, "sentences"])["n"].sum()
+    left_out = rows.groupby([unit, "sentences"])["n_left_out"].first()
+    for place, key in zip(places, wide.index, strict=True):
+        axes.annotate(f" {scored[key]:,} (+{left_out[key]:,} left out)", (1, place), va="center", fontsize=8)
+    axes.set_yticks(places, [f"{name}, {sentences}" for name, sentences in wide.index])
+    if unit == "group":
+        styles = group_styles(units)
+        for tick, (group, _) in zip(axes.get_yticklabels(), wide.index, strict=True):
+            tick.set_color(styles[group][0])
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+
+
+def _by_model(frame):
+    if "model" not in frame:
+        return [("", frame)]
+    return [(str(model), rows) for model, rows in frame.groupby("model", sort=False, observed=True)]
+
+
+def _check_columns(frame, wanted):
+    missing = [column for column in wanted if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame lacks the column(s) {', '.join(missing)}")
+    if frame.empty:
+        raise ValueError("the frame has no row: there is nothing to draw")

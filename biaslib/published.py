@@ -1,0 +1,265 @@
+"""What the papers published: their tables and the claims of their texts."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from biaslib.templates import names_of
+
+FOLDER = Path(__file__).parent / "data" / "published"
+STATUSES = ("seen", "not seen", "not testable here")
+
+_TOP_WORDS = "speciesism_tables8_11_top_words"
+# Models whose published words come without the mark that tells a word from a piece of one.
+_NO_PIECE_MARK = ("roberta-large", "albert-large-v2")
+
+
+def published_table(name):
+    """Read one of the papers' tables.
+
+    Parameters
+    ----------
+    name : str
+        As the files in ``biaslib/data/published`` are called, without ``.csv``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Text stays text ("NA", "null"); an empty field of a column of numbers is NaN.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table; the known ones are listed.
+
+    Examples
+    --------
+    >>> int(published_table("speciesism_table1_animal_frequency").set_index("animal").loc["pig"].item())
+    25273
+    """
+    known = sorted(path.stem for path in FOLDER.glob("*.csv"))
+    if name not in known:
+        raise ValueError(f"no published table {name!r}; known: {', '.join(known)}")
+    frame = pd.read_csv(FOLDER / f"{name}.csv", keep_default_na=False, encoding="utf-8")
+    return frame.apply(_numbers_with_gaps)
+
+
+def claims(paper):
+    """Give what a paper's text asserts in words.
+
+    Parameters
+    ----------
+    paper : str
+        ``"speciesism"``, ``"mbe"``, ``"unmasked"``, ``"weat"`` or ``"winoqueer"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``claim_id section claim value``; ids count from 1 in the file's order.
+
+    Raises
+    ------
+    ValueError
+        If the paper is unknown.
+
+    Examples
+    --------
+    >>> claims("speciesism").loc[6, "claim"]
+    'VADER: "killed" is negative, "slaughtered" is neutral'
+    """
+    frame = pd.read_csv(FOLDER / "claims.csv", dtype=str, keep_default_na=False, encoding="utf-8")
+    papers = list(dict.fromkeys(frame["paper"]))
+    if paper not in papers:
+        raise ValueError(f"no claims of {paper!r}; known: {', '.join(papers)}")
+    frame = frame[frame["paper"] == paper].reset_index(drop=True)
+    frame.insert(0, "claim_id", range(1, len(frame) + 1))
+    return frame[["claim_id", "section", "claim", "value"]]
+
+
+def mark_claims(paper, verdicts):
+    """Set beside each claim of a paper what was found.
+
+    Parameters
+    ----------
+    paper : str
+        As in `claims`.
+    verdicts : dict of int to (str, str)
+        For each ``claim_id`` a status (``"seen"``, ``"not seen"`` or ``"not testable here"``) and the
+        evidence for it in words.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``section claim published_value status evidence``, a row a claim.
+
+    Raises
+    ------
+    ValueError
+        If a claim has no verdict, an id or a status is unknown, or there is no evidence.
+
+    Examples
+    --------
+    >>> verdicts = {i: ("not testable here", "needs the paper's corpora") for i in range(1, 14)}
+    >>> mark_claims("speciesism", verdicts).shape
+    (13, 5)
+    """
+    frame = claims(paper)
+    missing = sorted(set(frame["claim_id"]) - set(verdicts))
+    if missing:
+        raise ValueError(f"no verdict on {paper} claim(s) {', '.join(map(str, missing))}: mark every claim")
+    unknown = [str(claim_id) for claim_id in verdicts if claim_id not in set(frame["claim_id"])]
+    if unknown:
+        raise ValueError(f"{paper} has no claim(s) {', '.join(unknown)}; its ids go from 1 to {len(frame)}")
+    for claim_id, verdict in verdicts.items():
+        _check_verdict(claim_id, verdict)
+    marked = frame.rename(columns={"value": "published_value"}).drop(columns="claim_id")
+    marked["status"] = [verdicts[claim_id][0] for claim_id in frame["claim_id"]]
+    marked["evidence"] = [verdicts[claim_id][1] for claim_id in frame["claim_id"]]
+    return marked
+
+
+def published_model(name):
+    """Give the speciesism study's own name of a model, or None if it is not one of its four.
+
+    Parameters
+    ----------
+    name : str or Path
+        A hub id with or without its organisation, or a folder; the last part counts.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> published_model("FacebookAI/roberta-large")
+    'roberta-large'
+    """
+    last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
+    return last if last in set(published_table(_TOP_WORDS)["model"]) else None
+
+
+def agreement_with_published_top_words(top, model):
+    """Compare top words with the speciesism study's Tables 8 to 11.
+
+    Parameters
+    ----------
+    top : pandas.DataFrame
+        ``name sentences word`` at least, from `biaslib.contrast.top_contrast`.
+    model : str
+        One of the study's four models, as `published_model` reads it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name sentences n_published n_found share found missing``, a row for each name in `top` that the
+        tables have and each kind of sentence; `found` and `missing` list the published words. Words compare
+        case-sensitively; a ``*`` in a published word stands for one letter (``f**ked``). For RoBERTa and
+        ALBERT, whose tables do not mark pieces of words, a piece of the same letters counts as well.
+        ``attrs["not_measured"]`` and ``attrs["not_published"]`` list the names that only one side has.
+
+    Raises
+    ------
+    ValueError
+        If the model is not one of the four, or a column is missing.
+
+    Examples
+    --------
+    >>> top = pd.DataFrame({"name": "chicken", "sentences": "object", "word": ["ripe", "stamped", "blue"]})
+    >>> agreement_with_published_top_words(top, "google-bert/bert-large-cased").loc[0, "found"]
+    'stamped, ripe'
+    """
+    own_name = published_model(model)
+    if own_name is None:
+        known = ", ".join(dict.fromkeys(published_table(_TOP_WORDS)["model"]))
+        raise ValueError(f"nothing is published for model {str(model)!r}; known: {known}")
+    _check_columns(top, ("name", "sentences", "word"))
+    table = published_table(_TOP_WORDS)
+    table = table[table["model"] == own_name]
+    names = names_of(top)
+    measured = {
+        key: set(words)
+        for key, words in top["word"].groupby([top["name"].astype(str), top["sentences"].astype(str)])
+    }
+    rows = [
+        _agreement(name, sentences, words.tolist(), measured.get((name, sentences), set()), own_name)
+        for (name, sentences), words in table.groupby(["animal", "sentences"], sort=False)["word"]
+        if name in names
+    ]
+    columns = ["name", "sentences", "n_published", "n_found", "share", "found", "missing"]
+    frame = pd.DataFrame(rows, columns=columns)
+    published = list(dict.fromkeys(table["animal"]))
+    frame.attrs["not_measured"] = [name for name in published if name not in names]
+    frame.attrs["not_published"] = [name for name in names if name not in published]
+    return frame
+
+
+def different_top_words(top):
+    """Count the different words that fill the top ranks in either kind of sentence.
+
+    Parameters
+    ----------
+    top : pandas.DataFrame
+        ``sentences word`` at least, of one model.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``sentences n_different``, first object, then human.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+
+    Examples
+    --------
+    BERT's Table 8 has 85 different words in object and 45 in human sentences:
+
+    >>> table = published_table("speciesism_tables8_11_top_words")
+    >>> different_top_words(table[table["model"] == "bert-large-cased"])["n_different"].tolist()
+    [85, 45]
+    """
+    _check_columns(top, ("sentences", "word"))
+    rows = [(kind, top.loc[top["sentences"] == kind, "word"].nunique()) for kind in ("object", "human")]
+    return pd.DataFrame(rows, columns=["sentences", "n_different"])
+
+
+def _numbers_with_gaps(column):
+    """Turn a column of numbers that was read as text because of empty fields back into numbers."""
+    filled = column[column != ""]
+    if len(filled) in (0, len(column)):
+        return column
+    numbers = pd.to_numeric(filled, errors="coerce")
+    return column if numbers.isna().any() else numbers.reindex(column.index)
+
+
+def _check_verdict(claim_id, verdict):
+    if not isinstance(verdict, tuple | list) or len(verdict) != 2:
+        raise ValueError(f"the verdict on claim {claim_id} has to be (status, evidence), not {verdict!r}")
+    status, evidence = verdict
+    if status not in STATUSES:
+        raise ValueError(f"claim {claim_id}: status {status!r} is unknown; known: {', '.join(STATUSES)}")
+    if not isinstance(evidence, str) or not evidence.strip():
+        raise ValueError(f"claim {claim_id}: say in words what the verdict rests on")
+
+
+def _agreement(name, sentences, published, measured, model):
+    found = [word for word in published if _is_among(word, measured, model)]
+    missing = [word for word in published if word not in found]
+    share = len(found) / len(published)
+    return name, sentences, len(published), len(found), share, ", ".join(found), ", ".join(missing)
+
+
+def _is_among(word, measured, model):
+    pattern = re.escape(word).replace(r"\*", r"[^\W\d_]")
+    if model in _NO_PIECE_MARK:
+        pattern = f"(?:##)?{pattern}"
+    return any(re.fullmatch(pattern, other) for other in measured)
+
+
+def _check_columns(frame, wanted):
+    missing = [column for column in wanted if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame lacks the column(s) {', '.join(missing)}")

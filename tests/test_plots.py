@@ -1,0 +1,245 @@
+import json
+import re
+import struct
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from biaslib import plots
+from biaslib.clustering import cluster, token_match_rate
+from biaslib.sentiment import sentiment_shares
+
+SETS = {"pig": set("abc"), "cow": set("abd"), "dog": set("xyz"), "human": set("pq")}
+GROUPS = {"pig": "farm", "cow": "farm", "dog": "companion", "human": "human"}
+WORDS = pd.DataFrame(
+    {
+        "name": ["pig", "pig", "dog"],
+        "word": ["killed", "##x", "happy"],
+        "log_ratio": [2.0, 1.0, -1.0],
+        "kept": True,
+    }
+)
+
+
+def heat_map(groups=GROUPS):
+    rates = token_match_rate(SETS)
+    return plots.tmr_heatmap_with_dendrogram(rates, cluster(rates, n_clusters=2), groups, "Title")
+
+
+def texts(figure):
+    figure.draw_without_rendering()
+    return [t.get_text() for t in figure.findobj(lambda a: hasattr(a, "get_text"))]
+
+
+def relative_luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def test_heat_map_shows_rates_in_tree_order():
+    figure = heat_map()
+    rates = token_match_rate(SETS)
+    order = list(cluster(rates).order)
+    heat = figure.axes[1]
+    assert heat.images[0].get_array().tolist() == rates.loc[order, order].to_numpy().tolist()
+    assert [t.get_text().split()[1] for t in heat.get_yticklabels()] == order
+    assert [t.get_text() for t in heat.get_xticklabels()] == order
+
+
+def test_tree_leaves_stand_beside_their_rows():
+    tree = heat_map().axes[0]
+    lowest = [y for line in tree.collections for path in line.get_segments() for x, y in path if x == 0]
+    assert sorted(set(lowest)) == [5, 15, 25, 35]
+    assert tree.get_ylim() == (40, 0)
+
+
+def test_labels_have_the_colour_and_symbol_of_their_group():
+    figure = heat_map()
+    for tick in figure.axes[1].get_yticklabels():
+        symbol, name = tick.get_text().split()
+        assert tick.get_color() == plots.GROUP_COLOURS[GROUPS[name]]
+        assert symbol == {"farm": "■", "companion": "●", "human": "★"}[GROUPS[name]]
+    legend = figure.legends[0]
+    assert [t.get_text() for t in legend.get_texts()] == ["farm", "companion", "human"]
+    assert legend.legend_handles[0].get_color() == plots.GROUP_COLOURS["farm"]
+
+
+def test_a_group_keeps_its_style_whatever_the_others():
+    alone = plots.group_styles(["human"])
+    assert alone["human"] == plots.group_styles(["zebra", "human", "farm"])["human"]
+    own = plots.group_styles(["b", "a", "farm"])
+    assert own == plots.group_styles(["a", "farm", "b"])
+    assert len({*own.values()}) == 3
+    many = plots.group_styles([f"g{i:02}" for i in range(12)])
+    assert len(set(many.values())) == 12
+
+
+def test_every_marker_has_a_symbol():
+    styles = plots.group_styles(["farm", "companion", "other", "human", *(f"g{i}" for i in range(10))])
+    assert len({plots._SYMBOLS[marker] for _, marker in styles.values()}) == 14
+
+
+def test_group_colours_are_readable_on_white():
+    for colour in plots.GROUP_COLOURS.values():
+        assert 1.05 / (relative_luminance(colour) + 0.05) >= 3
+    assert len(set(plots.GROUP_MARKERS.values())) == len(plots.GROUP_COLOURS)
+    assert not set(plots.GROUP_COLOURS.values()) & set(plots.SENTIMENT_COLOURS.values())
+
+
+def test_heat_map_refuses():
+    with pytest.raises(ValueError, match="no group for human"):
+        heat_map({name: group for name, group in GROUPS.items() if name != "human"})
+    rates = token_match_rate(SETS)
+    with pytest.raises(ValueError, match="different names"):
+        plots.tmr_heatmap_with_dendrogram(rates, cluster(rates.iloc[:3, :3], n_clusters=1), GROUPS, "x")
+
+
+AGREEMENT = pd.DataFrame(
+    {
+        "model": ["a", "a", "b"],
+        "min_z": [2.0, 1.0, 1.0],
+        "statistic": [0.5, 0.1, 0.3],
+        "p_value": [0.01, 0.2, np.nan],
+    }
+)
+
+
+def test_agreement_fills_markers_below_alpha():
+    figure = plots.cluster_agreement_by_min_z(AGREEMENT)
+    dots = {
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])): line.get_markerfacecolor()
+        for line in figure.axes[0].lines
+        if len(line.get_xdata()) == 1
+    }
+    assert dots == {(2.0, 0.5): "black", (1.0, 0.1): "white", (1.0, 0.3): "white"}
+    assert {"a", "b", "p < 0.05"} <= set(texts(figure))
+
+
+def test_agreement_of_one_unnamed_model():
+    figure = plots.cluster_agreement_by_min_z(AGREEMENT.loc[:1, ["min_z", "statistic"]])
+    line = figure.axes[0].lines[1]
+    assert line.get_xdata().tolist() == [1, 2]
+    assert not figure.legends
+
+
+def test_sentiment_bars_end_to_end_and_say_what_is_left_out():
+    shares = sentiment_shares(WORDS, GROUPS)
+    figure = plots.sentiment_shares_plot(shares)
+    axes = figure.axes[0]
+    bars = {(bar.get_label(), i): patch.get_width() for bar in axes.containers for i, patch in enumerate(bar)}
+    assert bars[("negative", 0)] == 1 and bars[("positive", 3)] == 1
+    assert [t.get_text() for t in axes.get_yticklabels()] == [
+        "farm, object",
+        "farm, human",
+        "companion, object",
+        "companion, human",
+    ]
+    assert " 1 (+1 left out)" in texts(figure)
+    assert {bar.patches[0].get_hatch() for bar in axes.containers} == {"//", "", ".."}
+
+
+def test_sentiment_panels_by_model():
+    shares = sentiment_shares(WORDS)
+    figure = plots.sentiment_shares_plot(pd.concat([shares.assign(model="a"), shares.assign(model="b")]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
+
+
+@pytest.mark.parametrize("function", [plots.cluster_agreement_by_min_z, plots.sentiment_shares_plot])
+def test_frames_without_their_columns_are_refused(function):
+    with pytest.raises(ValueError, match="lacks the column"):
+        function(pd.DataFrame({"x": [1]}))
+
+
+def test_empty_frames_are_refused():
+    with pytest.raises(ValueError, match="no row"):
+        plots.cluster_agreement_by_min_z(AGREEMENT.iloc[:0])
+
+
+def png_texts(data):
+    place, found = 8, {}
+    while place < len(data):
+        size, kind = struct.unpack(">I4s", data[place : place + 8])
+        body = data[place + 8 : place + 8 + size]
+        if kind in (b"tEXt", b"iTXt"):
+            key, _, text = body.partition(b"\0")
+            found[key.decode()] = text.lstrip(b"\0").decode("utf-8", "replace")
+        if kind == b"IDAT":
+            assert (
+                zlib.crc32(kind + body) == struct.unpack(">I", data[place + 8 + size : place + 12 + size])[0]
+            )
+        place += 12 + size
+    return found
+
+
+def test_show_gives_a_png_with_its_alt_text():
+    image = plots.show(heat_map(), "Two farm animals share words.")
+    assert image.data.startswith(b"\x89PNG")
+    assert png_texts(image.data)["Description"] == "Two farm animals share words."
+    data, metadata = image._repr_png_()
+    assert data and metadata["alt"] == "Two farm animals share words."
+    assert plots.show(heat_map(), "Two farm animals share words.").data == image.data
+
+
+def test_show_closes_a_figure_of_pyplot():
+    from matplotlib import pyplot
+
+    figure = pyplot.figure()
+    plots.show(figure, "Nothing.")
+    assert not pyplot.fignum_exists(figure.number)
+
+
+@pytest.mark.parametrize("alt", ["", "  ", None])
+def test_show_needs_alt(alt):
+    with pytest.raises(ValueError, match="alt is empty"):
+        plots.show(heat_map(), alt)
+
+
+def test_the_user_s_style_is_neither_changed_nor_used():
+    import matplotlib
+
+    expected = plots.show(heat_map(), "x").data
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        assert plots.show(heat_map(), "x").data == expected
+        assert dict(matplotlib.rcParams) == before
+
+
+def rows_in(html):
+    """The rows that an itables table holds, from its data in the page."""
+    start = html.index('"data_json": "') + len('"data_json": ')
+    text, _ = json.JSONDecoder().raw_decode(html[start:])
+    return json.loads(text)
+
+
+def test_table_holds_every_row():
+    frame = pd.DataFrame({"word": [f"a rather long word number {i}" for i in range(5000)], "n": range(5000)})
+    html = plots.table(frame, "Many words").data
+    assert len(rows_in(html)) == 5000
+    assert "Many words" in html
+    assert "downsampl" not in html.lower()
+    assert not re.search(r"(?:src|href)=\"https?:|from ['\"]https?:", html)
+
+
+def test_table_shows_tokens_as_text():
+    html = plots.table(pd.DataFrame({"token": ["<script>alert(1)</script>", "[MASK]", "##x"]}), "Tokens").data
+    assert "<script>alert(1)" not in html
+
+
+def test_table_needs_a_caption():
+    with pytest.raises(ValueError, match="caption is empty"):
+        plots.table(pd.DataFrame({"x": [1]}), " ")
+
+
+def test_use_tables_brings_its_script_along(monkeypatch):
+    import IPython.display
+
+    shown = []
+    monkeypatch.setattr(IPython.display, "display", lambda html: shown.append(html.data))
+    plots.use_tables()
+    page = "".join(shown)
+    assert len(page) > 200_000 and "window._itables" in page
+    assert not re.search(r"(?:src|href)=\"https?:|from ['\"]https?:", page)
+    assert "itables" not in pd.DataFrame({"x": [1]})._repr_html_()
