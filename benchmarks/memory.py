@@ -31,7 +31,12 @@ def measure(score: str, layers: int, entries: int) -> float:
     from biaslib.models import load_masked_lm
 
     tokenizer = load_masked_lm("demo", device="cpu").tokenizer
-    sizes = {"hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 8, "num_hidden_layers": layers}
+    sizes = {
+        "hidden_size": 128,
+        "intermediate_size": 512,
+        "num_attention_heads": 8,
+        "num_hidden_layers": layers,
+    }
     torch.manual_seed(0)
     lm = load_masked_lm((BertForMaskedLM(BertConfig(vocab_size=entries, **sizes)).eval(), tokenizer))
     call = {"pll": scoring.pseudo_log_likelihood, "aula": scoring.all_unmasked_likelihood}[score]

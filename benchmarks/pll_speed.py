@@ -93,7 +93,11 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=len(SENTENCES))
     chosen = parser.parse_args()
     sentences, lm = SENTENCES[: chosen.sentences], random_bert_base()
-    methods = {"one token a forward": one_token_a_forward, "one sentence a forward": one_sentence_a_forward, "ours": ours}
+    methods = {
+        "one token a forward": one_token_a_forward,
+        "one sentence a forward": one_sentence_a_forward,
+        "ours": ours,
+    }
     seconds = {name: [] for name in methods}
     rates, scores = [], {}
     ours(lm, sentences[:2])
@@ -111,9 +115,11 @@ def main() -> None:
         print(f"{name:24} {time_taken:7.2f} s   {time_taken / middle['ours']:5.2f} x ours")
     mine = np.array(scores["ours"])
     for name in list(methods)[:2]:
-        print(f"largest difference from {name}: {np.abs(mine - scores[name]).max():.1e} ({np.abs(mine).max():.0f} the largest sum)")
+        print(f"{name}: at most {np.abs(mine - scores[name]).max():.1e} off, of {np.abs(mine).max():.0f}")
     rate, reached = statistics.median(rates), operations(lm, sentences) / middle["ours"]
-    print(f"matrix products here: {rate / 1e9:.0f} GFLOP/s; ours, on tokens that are not padding: {reached / 1e9:.0f} ({reached / rate:.0%})")
+    print(
+        f"matrix products: {rate / 1e9:.0f} GFLOP/s; ours, without padding: {reached / 1e9:.0f} ({reached / rate:.0%})"
+    )
 
 
 if __name__ == "__main__":

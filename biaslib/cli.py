@@ -102,9 +102,7 @@ def _add_run(commands):
     )
     command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
     command.add_argument("--name", help="name of the run (that of FILE)")
-    command.add_argument(
-        "--help-parameters", action="store_true", help="list the notebook's parameters and stop"
-    )
+    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
     command.set_defaults(action=_run)
 
 
@@ -119,9 +117,7 @@ def _run(arguments):
         print("\n".join(map(_described, declared)) or f"{notebook} has no parameters")
         return 0
     given = check_parameters(declared, _pairs(arguments.parameter), text=True)
-    done = run(
-        notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name
-    )
+    done = run(notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name)
     if not done.ok:
         return _complain(f"{done.error}; the partial report is {done.html}", 1)
     print(f"Report: {done.html}")

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from biaslib.contrast import word_sets
+from biaslib.statistics import adjusted_rand
 from biaslib.templates import groups_of
 
 # Permuted values this close to the observed one count as equal to it.
@@ -184,6 +186,67 @@ def group_cohesion(tmr, groups, *, n_permutations=999, seed=0):
     return pd.DataFrame({"group": known, "n": n, **observed, "p_value": p_value, "reason": reasons})
 
 
+def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_clusters=4, n_permutations=999, seed=0):
+    """Compute how clusters, and their agreement with groups, move with the threshold of kept words.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `biaslib.contrast.contrast` at the lowest of the thresholds or below.
+    groups : mapping or Series
+        The group of each name.
+    thresholds : sequence of float
+        Values of ``min_z``.
+    reference : float
+        The threshold whose clusters the others are compared with.
+    signed, n_clusters
+        As in `biaslib.contrast.word_sets` and `cluster`.
+    n_permutations, seed : int
+        As in `biaslib.statistics.adjusted_rand`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``min_z statistic p_value n n_left_out median_words n_empty n_clusters largest_cluster like_reference``:
+        adjusted Rand index of clusters and groups with its one-sided permutation p, names clustered and left out
+        of the frame as skipped, median number of words a name, names without any word, clusters found and the
+        size of the largest (where it holds nearly all names, there are no clusters to speak of), and the adjusted
+        Rand index with the clusters at the reference.
+
+    Raises
+    ------
+    ValueError
+        If a name has no group.
+    """
+    thresholds = sorted({*map(float, thresholds), float(reference)})
+    sets = {z: word_sets(frame[frame["z"].abs() >= z], signed=signed) for z in thresholds}
+    found = {z: cluster(token_match_rate(of_z), n_clusters=n_clusters) for z, of_z in sets.items()}
+    rows = []
+    for z, clusters in found.items():
+        own = groups_of(clusters.names, groups)
+        agreement = adjusted_rand(
+            clusters.labels, [own[name] for name in clusters.names], n_permutations=n_permutations, seed=seed
+        )
+        same = adjusted_rand(clusters.labels, found[float(reference)].labels, n_permutations=1, seed=seed)
+        sizes = [len(words) for words in sets[z].values()]
+        largest = pd.Series(clusters.labels).value_counts()
+        rows.append(
+            {
+                "min_z": z,
+                "statistic": agreement.statistic,
+                "p_value": agreement.p_value,
+                "n": agreement.n,
+                "n_left_out": len(frame.attrs.get("skipped", {})),
+                "median_words": float(np.median(sizes)),
+                "n_empty": sizes.count(0),
+                "n_clusters": len(largest),
+                "largest_cluster": int(largest.max()),
+                "like_reference": same.statistic,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 def _cohesion(rates, member):
     """Mean rates within and outside each group; rates without diagonal, member (n, groups) of 0 and 1."""
     n = member.sum(axis=0)
@@ -192,9 +255,7 @@ def _cohesion(rates, member):
     total_outside = (member * rates.sum(axis=1, keepdims=True)).sum(axis=0) - total_within
     usable = (n > 1) & (n < len(member))
     within = np.divide(total_within, n * (n - 1), out=np.full(len(n), np.nan), where=n > 1)
-    outside = np.divide(
-        total_outside, n * (len(member) - n), out=np.full(len(n), np.nan), where=n < len(member)
-    )
+    outside = np.divide(total_outside, n * (len(member) - n), out=np.full(len(n), np.nan), where=n < len(member))
     return {"within": within, "outside": outside, "difference": np.where(usable, within - outside, np.nan)}
 
 

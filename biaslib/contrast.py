@@ -234,7 +234,7 @@ def word_sets(frame, *, signed=False, names=None):
     Returns
     -------
     dict of str to set
-        Of readable words; an entry for part of a character, which reads as �, is its token instead.
+        Of readable words, which tell entries apart (`biaslib.tokens.describe_vocabulary`).
 
     Examples
     --------
@@ -246,14 +246,50 @@ def word_sets(frame, *, signed=False, names=None):
     names = names_of(frame) if names is None else check_names(names)
     kept = frame.loc[frame["kept"].to_numpy(bool)]
     items = kept["word"].astype(object)
-    if "token" in kept:
-        # Entries for parts of a character all read as the replacement character; their tokens differ.
-        items = items.where(~items.str.contains("\ufffd", regex=False), kept["token"].astype(object))
     if signed:
         signs = np.sign(kept["log_ratio"].to_numpy()).astype(int).tolist()
         items = pd.Series(list(zip(items, signs, strict=True)), index=kept.index, dtype=object)
     found = items.groupby(kept["name"].astype(object)).agg(set).to_dict()
     return {name: found.get(name, set()) for name in names}
+
+
+def count_kept(frame):
+    """Count the words kept for each name, and what has no log ratio.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `contrast`; only kept rows count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name n_object n_human n_zero reason``: kept words with a positive and with a negative log ratio, the
+        entries without one because a probability is exactly 0, and why a name was skipped ("" if it was not).
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"name": "pig", "word": ["ripe", "shy"], "log_ratio": [3.0, -2.0], "kept": True})
+    >>> count_kept(frame)[["name", "n_object", "n_human"]].values.tolist()
+    [['pig', 1, 1]]
+    """
+    skipped = frame.attrs.get("skipped", {})
+    names = [*names_of(frame), *skipped]
+    kept = frame.loc[frame["kept"].to_numpy(bool)]
+    counts = [
+        kept.loc[leans, "name"].astype(object).value_counts().reindex(names, fill_value=0).to_numpy()
+        for leans in (kept["log_ratio"] > 0, kept["log_ratio"] < 0)
+    ]
+    zeros = frame.attrs.get("n_zero", {})
+    return pd.DataFrame(
+        {
+            "name": names,
+            "n_object": counts[0],
+            "n_human": counts[1],
+            "n_zero": [zeros.get(name, 0) for name in names],
+            "reason": [skipped.get(name, "") for name in names],
+        }
+    )
 
 
 def _check_options(min_z, z_over):

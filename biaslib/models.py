@@ -5,7 +5,7 @@ import gc
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,26 +126,49 @@ def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None
     return _checked(str(name), model.to(place).eval(), tokenizer)
 
 
-def load_each(names: Iterable, *, device="auto", dtype="float32") -> Iterator[MaskedLM]:
-    """Load models one after the other; each is released before the next is loaded.
+def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="float32") -> tuple[dict, list[dict]]:
+    """Measure models one after the other; each is released before the next is loaded.
 
     Parameters
     ----------
     names : iterable
-        Whatever :func:`load_masked_lm` takes as a name.
+        Whatever :func:`load_masked_lm` takes as a name, each once.
+    measure : callable
+        Takes a :class:`MaskedLM`; what it returns must not hold on to it.
     device, dtype : str
         As for :func:`load_masked_lm`.
 
-    Yields
+    Returns
+    -------
+    measured : dict
+        What `measure` returned, by the model's name.
+    described : list of dict
+        What a manifest says of each model (see :meth:`MaskedLM.describe`).
+
+    Raises
     ------
-    MaskedLM
-        Drop your own reference to it before asking for the next one.
+    ModelError
+        If there is no model, one is named twice, or one cannot be loaded.
+
+    Examples
+    --------
+    >>> measure_each(["demo"], lambda lm: lm.max_tokens)[0]
+    {'demo': 512}
     """
+    if isinstance(names, str):
+        raise ModelError(f"models is one text: give a list, [{names!r}]")
+    measured, described = {}, []
     for name in names:
         lm = load_masked_lm(name, device=device, dtype=dtype)
-        yield lm
+        if lm.name in measured:
+            raise ModelError(f"the model {lm.name!r} is given twice: give each once")
+        measured[lm.name] = measure(lm)
+        described.append(lm.describe())
         del lm
         release_memory()
+    if not measured:
+        raise ModelError("no model is given: name at least one, such as 'demo'")
+    return measured, described
 
 
 def release_memory() -> None:
@@ -208,18 +231,11 @@ def _source(name: str) -> str:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise ModelError(
-                f"folder {name!r} has no config.json: give the folder that save_pretrained wrote"
-            )
+            raise ModelError(f"folder {name!r} has no config.json: give the folder that save_pretrained wrote")
         return str(folder)
     if folder.exists():
         raise ModelError(f"{name!r} is a file: give the folder that holds config.json and the weights")
-    if (
-        re.match(r"^[./~\\]|^[A-Za-z]:[\\/]", name)
-        or name.count("/") > 1
-        or "\\" in name
-        or name.endswith("/")
-    ):
+    if re.match(r"^[./~\\]|^[A-Za-z]:[\\/]", name) or name.count("/") > 1 or "\\" in name or name.endswith("/"):
         raise ModelError(f"no folder {name!r}{_nearest_folder(folder)}")
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name, flags=re.ASCII):
         raise ModelError(f"{name!r} is neither a folder here nor the form of a Hugging Face id (owner/model)")
@@ -304,9 +320,7 @@ def _one_line_errors(name: str, source: str):
     except Exception as error:
         said = " ".join(str(error).split())
         if Path(source).is_dir():
-            raise ModelError(
-                f"cannot load the model in {name!r}: {type(error).__name__}: {said[:300]}"
-            ) from error
+            raise ModelError(f"cannot load the model in {name!r}: {type(error).__name__}: {said[:300]}") from error
         raise ModelError(
             f"cannot get {name!r} from the Hugging Face hub, and there is no folder of that name here: check the "
             f"spelling, the network and, for a private model, your login ({type(error).__name__}: {said[:200]})"
@@ -316,19 +330,13 @@ def _one_line_errors(name: str, source: str):
 def _from_loaded(pair, device: str) -> MaskedLM:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    if (
-        len(pair) != 2
-        or not isinstance(pair[0], PreTrainedModel)
-        or not isinstance(pair[1], PreTrainedTokenizerBase)
-    ):
+    if len(pair) != 2 or not isinstance(pair[0], PreTrainedModel) or not isinstance(pair[1], PreTrainedTokenizerBase):
         raise ModelError("a loaded model is given as (model, tokenizer), both of transformers, in this order")
     model, tokenizer = pair
     name = model.config._name_or_path or type(model).__name__
     _check_architecture(name, model.config)
     if model.get_output_embeddings() is None:
-        raise ModelError(
-            f"{type(model).__name__} has no language-model head: load it with AutoModelForMaskedLM"
-        )
+        raise ModelError(f"{type(model).__name__} has no language-model head: load it with AutoModelForMaskedLM")
     if device != "auto":
         model = model.to(resolve_device(device))
     lm = _checked(name, model, tokenizer)
@@ -344,9 +352,7 @@ def _from_loaded(pair, device: str) -> MaskedLM:
 def _checked(name: str, model, tokenizer) -> MaskedLM:
     """Refuse a tokenizer that does not go with the model."""
     if tokenizer.mask_token_id is None:
-        raise ModelError(
-            f"the tokenizer of {name!r} has no mask token: this is no masked language model's tokenizer"
-        )
+        raise ModelError(f"the tokenizer of {name!r} has no mask token: this is no masked language model's tokenizer")
     entries = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values())
     if highest >= entries:

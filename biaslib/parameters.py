@@ -97,9 +97,7 @@ def read_parameters(notebook_path):
     ['models', 'min_z', 'results_dir']
     """
     notebook = read_notebook(notebook_path)
-    cells = [
-        c for c in notebook.cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])
-    ]
+    cells = [c for c in notebook.cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
     if len(cells) != 1:
         found = "no cell" if not cells else f"{len(cells)} cells"
         raise ParameterError(f"{notebook_path}: {found} tagged 'parameters'; tag exactly one code cell so")
@@ -138,9 +136,7 @@ def read_notebook(path):
         text = Path(path).read_text(encoding="utf-8")
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("nbformat") != 4:
-            raise ParameterError(
-                f"{path}: not a Jupyter notebook of format 4; open and save it in JupyterLab"
-            )
+            raise ParameterError(f"{path}: not a Jupyter notebook of format 4; open and save it in JupyterLab")
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
     except OSError as error:
@@ -274,29 +270,21 @@ def _read_cell(source):
 
 def _comments(source):
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {
-        token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT
-    }
+    return {token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT}
 
 
 def _read_line(statement, comments):
     if not (
-        isinstance(statement, ast.AnnAssign)
-        and isinstance(statement.target, ast.Name)
-        and statement.value is not None
+        isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None
     ):
-        raise ParameterError(
-            f"line {statement.lineno} of the parameters cell must read `name: type = default  # help`"
-        )
+        raise ParameterError(f"line {statement.lineno} of the parameters cell must read `name: type = default  # help`")
     name, kind = statement.target.id, ast.unparse(statement.annotation)
     if kind not in TYPES:
         raise ParameterError(f"parameter {name!r} has the type {kind}; the types are {', '.join(TYPES)}")
     try:
         default = ast.literal_eval(statement.value)
     except ValueError:
-        raise ParameterError(
-            f"parameter {name!r}: its default must be a plain value, not a computation"
-        ) from None
+        raise ParameterError(f"parameter {name!r}: its default must be a plain value, not a computation") from None
     rows = range(statement.lineno, statement.end_lineno + 1)
     description = " ".join(comments[row] for row in rows if row in comments)
     parameter = Parameter(name, kind, default, description, **_constraint(name, kind, description))
@@ -314,9 +302,7 @@ def _constraint(name, kind, description):
         return {"choices": tuple(_check(one, _read_text(one, word)) for word in words)}
     low, high = (float(bound) if bound else None for bound in (match["low"], match["high"] or match["top"]))
     if entry not in ("int", "float") or (low is not None and high is not None and low > high):
-        raise ParameterError(
-            f"parameter {name!r}: the constraint {match[0].strip()} does not fit its type {kind}"
-        )
+        raise ParameterError(f"parameter {name!r}: the constraint {match[0].strip()} does not fit its type {kind}")
     return {"lowest": low, "highest": high}
 
 
@@ -442,9 +428,7 @@ def _word(parameter, value, place):
         quoted = '"yes" or "true"' if value else '"no" or "false"'
         raise _wrong(parameter, value, f"quote it, e.g. {quoted} ({_YAML_WORDS})", place)
     if value is None:
-        raise _wrong(
-            parameter, value, 'quote it, e.g. "null" (YAML reads null, ~ and nothing as no value)', place
-        )
+        raise _wrong(parameter, value, 'quote it, e.g. "null" (YAML reads null, ~ and nothing as no value)', place)
     if isinstance(value, int | float):
         raise _wrong(parameter, value, f'quote it: "{value}"', place)
     if type(value).__module__ == "datetime":
@@ -454,9 +438,7 @@ def _word(parameter, value, place):
 
 def _wrong(parameter, value, remedy, place=""):
     kind = parameter.entry_type if place else parameter.type
-    return ParameterError(
-        f"parameter {parameter.name!r}{place} must be {kind}, got {_shown(value)}: {remedy}"
-    )
+    return ParameterError(f"parameter {parameter.name!r}{place} must be {kind}, got {_shown(value)}: {remedy}")
 
 
 def _shown(value):

@@ -236,9 +236,20 @@ def table(frame, caption):
 
     if not isinstance(caption, str) or not caption.strip():
         raise ValueError("caption is empty: say what the table holds")
+    is_number = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     html = to_html_datatable(
         frame,
         caption=caption,
+        classes="display compact",
+        columnDefs=[
+            {
+                "className": f"dt-{side}",
+                "targets": [n for n, number in enumerate(is_number) if number is numeric],
+            }
+            for side, numeric in (("right", True), ("left", False))
+        ],
+        pageLength=15,
+        lengthMenu=[15, 50, 200, {"value": -1, "label": "all"}],
         connected=False,
         maxBytes=0,
         maxRows=0,
@@ -248,6 +259,30 @@ def table(frame, caption):
         display_logo_when_loading=False,
     )
     return HTML(html)
+
+
+def notice(described):
+    """Say which of a run's models are for trying out only.
+
+    Parameters
+    ----------
+    described : list of dict
+        From `biaslib.models.measure_each`.
+
+    Returns
+    -------
+    IPython.display.Markdown
+        Empty if there is none.
+    """
+    from IPython.display import Markdown
+
+    trial = [model["name"] for model in described if model["for_trying_out"]]
+    if not trial:
+        return Markdown("")
+    return Markdown(
+        f"> **For trying out, not for findings.** The model `{trial[0]}` is a BERT of two layers that was trained for "
+        "an hour, mostly on old novels. It shows how the measure works; it says nothing about models that people use."
+    )
 
 
 def use_tables():
@@ -260,9 +295,7 @@ def use_tables():
 def _in_order(groups):
     """Split groups into those with a colour of their own, in its order, and the others as they come."""
     groups = list(dict.fromkeys(groups))
-    return [group for group in GROUP_COLOURS if group in groups], [
-        g for g in groups if g not in GROUP_COLOURS
-    ]
+    return [group for group in GROUP_COLOURS if group in groups], [g for g in groups if g not in GROUP_COLOURS]
 
 
 @contextmanager

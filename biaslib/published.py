@@ -119,6 +119,56 @@ def mark_claims(paper, verdicts):
     return marked
 
 
+def verdict(seen, evidence):
+    """Give a verdict for `mark_claims`.
+
+    Parameters
+    ----------
+    seen : bool or None
+        Whether what the claim says was seen; None if it cannot be tested here.
+    evidence : str
+        What the verdict rests on.
+
+    Returns
+    -------
+    tuple of (str, str)
+
+    Examples
+    --------
+    >>> verdict(None, "needs the paper's corpora")
+    ('not testable here', "needs the paper's corpora")
+    """
+    return ("not testable here" if seen is None else "seen" if seen else "not seen"), evidence
+
+
+def in_words(values):
+    """Write values by model as evidence that people read.
+
+    Parameters
+    ----------
+    values : dict
+        From a model's name to a number, a text, a list, or a dict of these.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> in_words({"demo": {"object": 0.865, "human": 0.632}, "mine": []})
+    'demo: object 0.865, human 0.632; mine: none'
+    """
+    return "; ".join(f"{model}: {_said(value)}" for model, value in values.items()) or "none"
+
+
+def _said(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_said(part)}" for key, part in value.items()) or "none"
+    if isinstance(value, list | tuple | set):
+        return ", ".join(map(_said, value)) or "none"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
 def published_model(name):
     """Give the speciesism study's own name of a model, or None if it is not one of its four.
 
@@ -179,8 +229,7 @@ def agreement_with_published_top_words(top, model):
     table = table[table["model"] == own_name]
     names = names_of(top)
     measured = {
-        key: set(words)
-        for key, words in top["word"].groupby([top["name"].astype(str), top["sentences"].astype(str)])
+        key: set(words) for key, words in top["word"].groupby([top["name"].astype(str), top["sentences"].astype(str)])
     }
     rows = [
         _agreement(name, sentences, words.tolist(), measured.get((name, sentences), set()), own_name)

@@ -246,9 +246,7 @@ def _picture(output, cell, kind):
 
 def _alt_text(metadata, own, cell):
     comment = _FIGURE_ALT.search(cell.source)
-    written = (
-        own.get("alt") or metadata.get("alt") or cell.metadata.get("alt") or (comment and comment[1].strip())
-    )
+    written = own.get("alt") or metadata.get("alt") or cell.metadata.get("alt") or (comment and comment[1].strip())
     place = f" in the section {cell.metadata['report_heading']}" if cell.metadata["report_heading"] else ""
     return written or f"Figure{place}, without a description"
 

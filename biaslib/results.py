@@ -5,8 +5,10 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,8 @@ SCORE_COLUMNS = (
 _TEXT = ("paper", "measure", "variant", "model", "group", "data_fingerprint")
 _FLOATS = ("value", "ci_low", "ci_high", "p_value")
 _COUNTS = ("n", "n_left_out")
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pandas", "numpy", "scipy", "scikit-learn", "matplotlib")
+_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -107,6 +111,83 @@ def scores_frame(rows):
     frame = pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
     types = dict.fromkeys(_TEXT, str) | dict.fromkeys(_FLOATS, float) | dict.fromkeys(_COUNTS, np.int64)
     return frame.astype(types)
+
+
+def by_model(frames):
+    """Put the frames of several models under each other.
+
+    Parameters
+    ----------
+    frames : dict of str to pandas.DataFrame
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a first column ``model``; empty if there is no frame.
+
+    Examples
+    --------
+    >>> by_model({"demo": pd.DataFrame({"n": [1, 2]})}).values.tolist()
+    [['demo', 1], ['demo', 2]]
+    """
+    if not frames:
+        return pd.DataFrame({"model": []})
+    parts = [frame.assign(model=model) for model, frame in frames.items()]
+    stacked = pd.concat(parts, ignore_index=True)
+    return stacked[["model", *stacked.columns.drop("model")]]
+
+
+def scores_of(frame, *, value, group="all", **constants):
+    """Take scores from a result frame with a column ``model``.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Its columns ``ci_low ci_high p_value n n_left_out`` are taken where it has them.
+    value : str
+        The column that holds the score.
+    group : str
+        The column that names the group, or what to call it for all rows.
+    **constants
+        ``paper``, ``measure``, and further fields of `score_row`, the same for all rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `scores_frame` gives it.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"model": ["demo"], "difference": [0.1], "n": [46]})
+    >>> scores_of(frame, value="difference", paper="speciesism", measure="difference").value.tolist()
+    [0.1]
+    """
+    taken = [column for column in (*_FLOATS[1:], *_COUNTS, "model") if column in frame]
+    rows = [
+        score_row(
+            value=row[value],
+            group=row.get(group, group),
+            **constants,
+            **{c: row[c] for c in taken},
+        )
+        for row in frame.to_dict("records")
+    ]
+    return scores_frame(rows)
+
+
+def versions():
+    """List the versions of what a result rests on.
+
+    Returns
+    -------
+    dict of str to str
+        biaslib, Python, and those of the libraries it calls that are installed.
+    """
+    from biaslib import __version__
+
+    installed = {distribution.name.lower(): distribution.version for distribution in metadata.distributions()}
+    named = {name: installed[name.lower()] for name in _LIBRARIES if name.lower() in installed}
+    return {"biaslib": __version__, "python": platform.python_version()} | named
 
 
 def write_results(results_dir, *, scores, tables, models=(), data=None, seed=None):

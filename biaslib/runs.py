@@ -18,16 +18,13 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 
-from . import __version__
 from .parameters import check_parameters, read_parameters, read_values
 from .reports import check_report, to_html
+from .results import versions
 
 _PACKAGE = Path(__file__).resolve().parent
-_VERSIONS = ("torch", "transformers", "tokenizers", "pandas", "numpy", "scipy", "scikit-learn", "matplotlib")
-_VERSIONS += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim")
 
 
 class RunError(ValueError):
@@ -185,10 +182,8 @@ def _values(notebook, params):
     """The default name of the run, and the values of its parameters as given."""
     if isinstance(params, Mapping):
         return "custom", dict(params)
-    if params is not None:
-        path = find_params(notebook, params)
-    else:
-        path = _in_folders(f"params/{notebook}", "demo", ".yaml")
+    embedded = _in_folders(f"params/{notebook}", "demo", ".yaml")
+    path = embedded if params is None else find_params(notebook, params)
     return (path.stem, read_values(path)) if path else ("default", {})
 
 
@@ -290,8 +285,7 @@ def _finish(source, record, work, place, *, error=""):
         "models": provenance.get("models", []),
         "data": provenance.get("data", {}),
         "seed": provenance.get("seed", parameters.get("seed")),
-        "versions": _versions(),
-        "python": platform.python_version(),
+        "versions": versions(),
         "platform": platform.platform(),
         "git": _git(),
         "seconds": _seconds(record),
@@ -299,9 +293,7 @@ def _finish(source, record, work, place, *, error=""):
     }
     if report.is_file():
         to_html(report, work / "report.html", failed=error or None, base=source.parent)
-    _write_beside(
-        work / "run.json", json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    )
+    _write_beside(work / "run.json", json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     _swap(work, place)
     return Run(
         folder=place,
@@ -329,9 +321,7 @@ def _settle_report(source, report, work, place):
     notebook = nbformat.reads(text.replace(work.name, place.name), as_version=4)
     notebook.metadata.papermill.update(input_path=_shown(source), output_path=_shown(place / report.name))
     _write_beside(report, nbformat.writes(notebook) + "\n")
-    code = [
-        (n, cell.metadata.get("papermill", {})) for n, cell in enumerate(notebook.cells) if "outputs" in cell
-    ]
+    code = [(n, cell.metadata.get("papermill", {})) for n, cell in enumerate(notebook.cells) if "outputs" in cell]
     return [{"cell": n, "seconds": state.get("duration")} for n, state in code]
 
 
@@ -367,11 +357,6 @@ def _provenance(results, error):
     if error:
         return {}
     raise RunError(f"the notebook's {path.name} is not a JSON object")
-
-
-def _versions():
-    installed = {distribution.name: distribution.version for distribution in metadata.distributions()}
-    return {"biaslib": __version__} | {name: installed[name] for name in _VERSIONS if name in installed}
 
 
 def _git():

@@ -91,9 +91,7 @@ def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False) -> n
     return distributions
 
 
-def mask_probabilities(
-    lm, sentences, words, *, cases=("as_is",), batch_tokens=None, progress=False
-) -> pd.DataFrame:
+def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=None, progress=False) -> pd.DataFrame:
     """Compute the probability of words at the mask of each sentence, in place.
 
     Parameters
@@ -135,17 +133,13 @@ def mask_probabilities(
     }
     why = resolved.groupby(["sentence_id", "word"], sort=False).reason.first()
     words = list(words)
-    wanted = [
-        tuple(dict.fromkeys(i for word in words for i in entries[n, word])) for n in range(len(sentences))
-    ]
+    wanted = [tuple(dict.fromkeys(i for word in words for i in entries[n, word])) for n in range(len(sentences))]
     usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
     requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
     scored = dict(zip(usable, _log_probabilities(lm, requests, batch_tokens, progress), strict=True))
     rows = []
     for number, sentence in enumerate(sentences):
-        of_entry = (
-            dict(zip(wanted[number], np.exp(scored[number][0]), strict=True)) if number in scored else {}
-        )
+        of_entry = dict(zip(wanted[number], np.exp(scored[number][0]), strict=True)) if number in scored else {}
         for word in words:
             ids = entries[number, word]
             reason = reasons[number] or ("" if ids else why[number, word])
@@ -191,9 +185,7 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     )
 
 
-def pseudo_log_likelihood(
-    lm, sentences, *, variant="original", batch_tokens=None, progress=False
-) -> pd.DataFrame:
+def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=None, progress=False) -> pd.DataFrame:
     """Compute the pseudo-log-likelihood of sentences (Salazar et al. 2020, Eq. 1).
 
     Parameters
@@ -262,9 +254,7 @@ def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> fl
     if len(scored) == 0:
         raise ValueError(f"no sentence could be scored: {_count_reasons(left_out) or 'none was given'}")
     if len(left_out):
-        warnings.warn(
-            f"{len(left_out)} of {len(frame)} sentences left out: {_count_reasons(left_out)}", stacklevel=2
-        )
+        warnings.warn(f"{len(left_out)} of {len(frame)} sentences left out: {_count_reasons(left_out)}", stacklevel=2)
     return float(np.exp(-scored.pll.sum() / scored.n_tokens.sum()))
 
 
@@ -291,9 +281,7 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
     """
     sides = [as_sentences(first), as_sentences(second)]
     if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}"
-        )
+        raise ValueError(f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}")
     encoded = [encode(lm, side) for side in sides]
     requests, owners, shared, reasons = [], [], [], []
     for n, pair in enumerate(zip(*encoded, strict=True)):
@@ -358,9 +346,7 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
     unique, index = _deduplicate(lm, requests)
     attention: dict[int, np.ndarray] = {}
     with _received_attention(lm) as received:
-        scored = _log_probabilities_of(
-            lm, unique, batch_tokens, progress, received=received, attention=attention
-        )
+        scored = _log_probabilities_of(lm, unique, batch_tokens, progress, received=received, attention=attention)
     aul, aula = np.full(len(sentences), np.nan), np.full(len(sentences), np.nan)
     for n, (number, _) in zip(usable, index, strict=True):
         log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
@@ -387,9 +373,7 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     """
     encoded = encode(lm, sentences)
     usable = [n for n, item in enumerate(encoded) if not _reason(lm, item, unmasked=True)]
-    requests = [
-        Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable
-    ]
+    requests = [Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable]
     unique, index = _deduplicate(lm, requests)
     hidden = lm.model.config.hidden_size
     vectors = np.full((len(encoded), hidden), np.nan, dtype=np.float32)
@@ -452,9 +436,7 @@ def _shared_places(first: Encoded, second: Encoded) -> list[tuple[int, int]]:
 def _word_numbers(lm, sentences: Sequence[str], encoded: Sequence[Encoded]) -> list[list[int | None]]:
     """Number the word that each token belongs to."""
     if not lm.tokenizer.is_fast:
-        raise ValueError(
-            f"the tokenizer of {lm.name!r} does not tell which pieces form a word: use variant='original'"
-        )
+        raise ValueError(f"the tokenizer of {lm.name!r} does not tell which pieces form a word: use variant='original'")
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in sentences]
     batch = lm.tokenizer(texts, truncation=False, padding=False, verbose=False)
     return [batch.word_ids(n) for n in range(len(encoded))]
@@ -477,9 +459,7 @@ def _log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) 
     """Answer requests in their order: for each place read, the log-probabilities of the entries wanted."""
     unique, index = _deduplicate(lm, requests)
     scored = _log_probabilities_of(lm, unique, batch_tokens, progress)
-    return [
-        [scored[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index
-    ]
+    return [[scored[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index]
 
 
 def _log_probabilities_of(lm, unique, batch_tokens, progress, *, received=None, attention=None):
@@ -506,9 +486,7 @@ def _wanted_log_probabilities(logits, spots: Sequence[Sequence[int]]) -> list[np
     import torch
 
     width = max(map(len, spots))
-    wanted = torch.tensor(
-        [[*entries, *[0] * (width - len(entries))] for entries in spots], device=logits.device
-    )
+    wanted = torch.tensor([[*entries, *[0] * (width - len(entries))] for entries in spots], device=logits.device)
     step = max(1, LOGITS_AT_ONCE // (4 * logits.shape[-1]))
     total = torch.cat([part.logsumexp(-1, keepdim=True) for part in logits.split(step)])
     values = (logits.gather(-1, wanted) - total).cpu().numpy()
@@ -658,9 +636,7 @@ def _inference(lm):
 def _logits_at(lm, batch: Batch, gathers: bool):
     """Return logits at the places read, shape (places, |V|)."""
     if not gathers:
-        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[
-            batch.rows, batch.places
-        ]
+        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[batch.rows, batch.places]
 
     def gather(module, inputs, output):
         output["last_hidden_state"] = output["last_hidden_state"][batch.rows, batch.places][:, None]
@@ -757,18 +733,14 @@ def _find_attention(lm) -> list:
 
     calls = []
     handles = [
-        module.register_forward_hook(
-            lambda module, inputs, output: calls.append((module, _weights_in(output)))
-        )
+        module.register_forward_hook(lambda module, inputs, output: calls.append((module, _weights_in(output))))
         for module in lm.model.modules()
     ]
     token_id = lm.tokenizer.mask_token_id
     batch = _batch(lm, [Request((token_id,) * 7, (), (), ())])
     try:
         with _inference(lm):
-            output = lm.model(
-                input_ids=batch.ids, attention_mask=batch.attention_mask, output_attentions=True
-            )
+            output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, output_attentions=True)
     finally:
         for handle in handles:
             handle.remove()

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from biaslib.statistics import bootstrap_interval, signed_rank
 from biaslib.templates import groups_of, names_of
 
 SENTIMENTS = ("negative", "neutral", "positive")
@@ -109,6 +110,52 @@ def sentiment_shares(words, groups=None):
     left_out = [counted.get((*key, ""), 0) for key in zip(frame[unit], frame["sentences"], strict=True)]
     frame["n_left_out"] = left_out
     return frame
+
+
+def compare_shares(words, *, seed, n_resamples=9999):
+    """Test whether the share of each sentiment differs between object and human sentences.
+
+    Parameters
+    ----------
+    words : pandas.DataFrame
+        From `biaslib.contrast.contrast`; only kept rows count.
+    seed : int
+        Of the bootstrap.
+    n_resamples : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``sentiment object human difference ci_low ci_high p_value n n_left_out n_words_left_out``: mean over names
+        of the share among a name's scored words in either kind of sentence, the mean of their differences (object
+        − human) with its 95 % percentile bootstrap interval over names, Wilcoxon's two-sided signed-rank p, the
+        names compared, the names left out because they have no scored word in one kind, and the words without a
+        sentiment.
+
+    Examples
+    --------
+    >>> words = pd.DataFrame({"name": ["pig"] * 2 + ["dog"] * 2, "word": ["killed", "shy", "old", "happy"]})
+    >>> words = words.assign(log_ratio=[2.0, -2.0, 2.0, -2.0], kept=True)
+    >>> compare_shares(words, seed=0).loc[0, ["sentiment", "object", "human", "n"]].tolist()
+    ['negative', 0.5, 0.5, 2]
+    """
+    shares = sentiment_shares(words)
+    left_out = int(shares.drop_duplicates(["name", "sentences"])["n_left_out"].sum())
+    wide = shares.pivot(index="name", columns=["sentiment", "sentences"], values="share")
+    usable = wide.dropna()
+    rows = []
+    for sentiment in SENTIMENTS:
+        thing, person = (usable[sentiment, kind].to_numpy(float) for kind in SENTENCES)
+        difference = thing - person
+        interval, p_value = (np.nan, np.nan), np.nan
+        if len(usable):
+            interval = bootstrap_interval(difference, np.mean, seed=seed, n_resamples=n_resamples)
+            p_value = signed_rank(thing, person).p_value
+        means = [values.mean() if len(usable) else np.nan for values in (thing, person, difference)]
+        counts = (len(usable), len(wide) - len(usable), left_out)
+        rows.append((sentiment, *means, *interval, p_value, *counts))
+    columns = ["sentiment", *SENTENCES, "difference", "ci_low", "ci_high", "p_value"]
+    return pd.DataFrame(rows, columns=[*columns, "n", "n_left_out", "n_words_left_out"])
 
 
 def _score(word):

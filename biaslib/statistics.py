@@ -214,9 +214,7 @@ def signed_rank(x, y):
         return SignedRank(v=0.0, p_value=math.nan, n=0, n_zero=n_zero)
     ranks = stats.rankdata(np.abs(difference))
     p_value = stats.wilcoxon(difference, alternative="two-sided").pvalue
-    return SignedRank(
-        v=float(ranks[difference > 0].sum()), p_value=float(p_value), n=difference.size, n_zero=n_zero
-    )
+    return SignedRank(v=float(ranks[difference > 0].sum()), p_value=float(p_value), n=difference.size, n_zero=n_zero)
 
 
 def vargha_delaney_a(x, y):

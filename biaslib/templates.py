@@ -64,6 +64,48 @@ def read_templates(name_or_path):
     return pd.DataFrame(rows, columns=["condition", "template"])
 
 
+def read_names(name_or_path):
+    """Read the names that go into the templates, with their groups.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        ``"animals"`` (the speciesism study's 46 names, its Table 1, in groups of ours) or a CSV file with the
+        columns ``name`` and ``group``; further columns are kept.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In file order; text stays text ("NA" and "null" are names).
+
+    Raises
+    ------
+    ValueError
+        If there is no such list or file, a column is missing, a group is empty, or names repeat.
+
+    Examples
+    --------
+    >>> read_names("animals").groupby("group").size().to_dict()
+    {'companion': 5, 'farm': 7, 'human': 1, 'other': 33}
+    """
+    embedded = DATA / f"{name_or_path}.csv"
+    path = embedded if str(name_or_path) == "animals" else Path(name_or_path)
+    if not path.is_file():
+        raise ValueError(f"no names {str(name_or_path)!r}: give 'animals' or a CSV file with columns name and group")
+    try:
+        frame = pd.read_csv(path, keep_default_na=False, encoding="utf-8", dtype={"name": str, "group": str})
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not readable CSV: {' '.join(str(error).split())}") from None
+    missing = {"name", "group"} - set(frame.columns)
+    if missing:
+        raise ValueError(f"{path} lacks the column(s) {', '.join(sorted(missing))}")
+    check_names(frame["name"])
+    without = frame.loc[frame["group"].str.strip() == "", "name"]
+    if len(without):
+        raise ValueError(f"{path} has no group for {', '.join(without)}")
+    return frame
+
+
 def fill(template, /, article="literal", **slots):
     """Fill a template's slots.
 
@@ -227,9 +269,7 @@ def _find_templates(name_or_path):
     if path.is_file():
         return path
     known = sorted(file.name.removesuffix("_templates.yaml") for file in DATA.glob("*_templates.yaml"))
-    raise ValueError(
-        f"no templates {str(name_or_path)!r}: neither a file nor an embedded set ({', '.join(known)})"
-    )
+    raise ValueError(f"no templates {str(name_or_path)!r}: neither a file nor an embedded set ({', '.join(known)})")
 
 
 def _checked_list(path, condition, templates):

@@ -36,15 +36,11 @@ def as_sentences(sentences) -> list[str]:
     sentences = list(sentences)
     for number, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
-            raise TypeError(
-                f"sentence {number} is {sentence!r}, not a text: drop or fill missing values first"
-            )
+            raise TypeError(f"sentence {number} is {sentence!r}, not a text: drop or fill missing values first")
         try:
             sentence.encode("utf-8")
         except UnicodeEncodeError:
-            raise ValueError(
-                f"sentence {number} holds half a character: {sentence!r}; decode it again"
-            ) from None
+            raise ValueError(f"sentence {number} holds half a character: {sentence!r}; decode it again") from None
     return sentences
 
 
@@ -132,9 +128,7 @@ def _is_lone_piece(tokenizer, token_id: int) -> bool:
     return bool(token) and not token.strip("Ġ▁Ċ \t\n")
 
 
-def resolve_words(
-    lm, sentence: str, words: Sequence[str], *, cases: Sequence[str] = ("as_is",)
-) -> pd.DataFrame:
+def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[str] = ("as_is",)) -> pd.DataFrame:
     """Find the vocabulary entry that each word is at the mask of a sentence.
 
     It is the entry for which the sentence with the word in the mask's place encodes to the same ids as the
@@ -170,16 +164,12 @@ def resolve_words(
     return resolve_in_sentences(lm, [sentence], words, cases=cases).drop(columns="sentence_id")
 
 
-def resolve_in_sentences(
-    lm, sentences: Sequence[str], words: Sequence[str], *, cases=("as_is",)
-) -> pd.DataFrame:
+def resolve_in_sentences(lm, sentences: Sequence[str], words: Sequence[str], *, cases=("as_is",)) -> pd.DataFrame:
     """Find the entries of words in many sentences at once: :func:`resolve_words` with a column sentence_id."""
     encoded, positions = mask_positions(lm, sentences)
     spellings = _spellings(words, cases)
     sentences = [sentence.replace(lm.tokenizer.mask_token, MASK) for sentence in sentences]
-    written = encode(
-        lm, [sentence.replace(MASK, spelling) for sentence in sentences for _, spelling in spellings]
-    )
+    written = encode(lm, [sentence.replace(MASK, spelling) for sentence in sentences for _, spelling in spellings])
     rows = []
     for number, (masked, place) in enumerate(zip(encoded, positions, strict=True)):
         filled = written[number * len(spellings) : (number + 1) * len(spellings)]
@@ -233,21 +223,24 @@ def describe_vocabulary(lm) -> pd.DataFrame:
     -------
     DataFrame
         A row an entry, in the order of the softmax: token_id, token (as the vocabulary has it), word (readable:
-        the mark of a word's start gone, a continuation marked ``##`` in every tokenizer family), kind ("word",
-        "piece" of a word, "special", "not a word": no letter in it).
+        the mark of a word's start gone, a continuation marked ``##`` in every tokenizer family; no two are the
+        same), kind ("word", "piece" of a word, "special", "not a word": no letter in it).
     """
     tokens, texts, starts = _vocabulary(lm.tokenizer, lm.vocabulary_size)
     special = _special_entries(lm.tokenizer, tokens)
-    words = np.array(
-        [
-            text if is_special or start else f"##{text}"
-            for text, start, is_special in zip(texts, starts, special, strict=True)
-        ],
-        dtype=object,
-    )
+    read = zip(tokens, texts, starts, special, strict=True)
+    words = pd.Series([_readable(*entry) for entry in read], dtype=object)
+    words = words.mask(words.duplicated(keep=False), pd.Series(tokens, dtype=object))
     lettered = np.array([any(map(str.isalpha, text)) and "\ufffd" not in text for text in texts])
     kind = np.select([special, ~lettered, ~starts], ["special", "not a word", "piece"], "word")
     return pd.DataFrame({"token_id": np.arange(len(tokens)), "token": tokens, "word": words, "kind": kind})
+
+
+def _readable(token: str, text: str, starts_word: bool, special: bool) -> str:
+    """Read an entry; one that is only white space or part of a character keeps the vocabulary's own form."""
+    if special or not text or "\ufffd" in text:
+        return token
+    return text if starts_word else f"##{text}"
 
 
 def readable_in_place(lm, sentence: str, token_ids: Sequence[int]) -> list[str]:
@@ -261,7 +254,7 @@ def readable_in_place(lm, sentence: str, token_ids: Sequence[int]) -> list[str]:
     entries = resolve_words(lm, sentence, chosen).set_index("word").token_id
     special = _special_entries(lm.tokenizer, [tokens[token_id] for token_id in token_ids])
     return [
-        text if is_special or entries[text] is not pd.NA and entries[text] == token_id else f"##{text}"
+        text if is_special or (entries[text] is not pd.NA and entries[text] == token_id) else f"##{text}"
         for text, token_id, is_special in zip(chosen, token_ids, special, strict=True)
     ]
 
@@ -270,7 +263,7 @@ def _special_entries(tokenizer, tokens: Sequence[str]) -> np.ndarray:
     """Mark entries that stand for no text: control tokens, unused ones, and rows beyond the tokenizer."""
     special = set(tokenizer.all_special_tokens)
     return np.array(
-        [token in special or (token[:1] + token[-1:]) in ("[]", "<>") and len(token) > 2 for token in tokens]
+        [token in special or ((token[:1] + token[-1:]) in ("[]", "<>") and len(token) > 2) for token in tokens]
     )
 
 

@@ -1,7 +1,13 @@
+import os
+from pathlib import Path
+
 import pytest
 import tiny_models
 
+from biaslib import runs
 from biaslib.models import load_masked_lm
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -10,14 +16,49 @@ def demo():
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory):
-    """Load a tiny random model of a family from a folder, once."""
+def tiny_folder(tmp_path_factory):
+    """Save a tiny random model of a family, once, and tell where."""
     folder = tmp_path_factory.mktemp("models")
+
+    def save(family):
+        path = folder / family
+        return path if path.exists() else tiny_models.save(family, path)
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_folder):
+    """Load a tiny random model of a family from a folder, once."""
     loaded = {}
 
     def load(family):
         if family not in loaded:
-            loaded[family] = load_masked_lm(tiny_models.save(family, folder / family), device="cpu")
+            loaded[family] = load_masked_lm(tiny_folder(family), device="cpu")
         return loaded[family]
 
     return load
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory):
+    """Run a notebook with its demo parameters, once."""
+    done = {}
+
+    def run(notebook):
+        if notebook not in done:
+            out = tmp_path_factory.mktemp("outputs")
+            done[notebook] = runs.run(ROOT / "notebooks" / f"{notebook}.ipynb", params="demo", out=out)
+        assert done[notebook].ok, done[notebook].error
+        return done[notebook]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Tell where the real data sets lie, given by BIASLIB_DATA."""
+    folder = os.environ.get("BIASLIB_DATA")
+    if not folder:
+        pytest.skip("BIASLIB_DATA names no folder of real data sets")
+    return Path(folder)

@@ -90,8 +90,7 @@ def test_a_failed_cell_exits_1_and_names_the_partial_report(folder, capfd):
     output, errors = capfd.readouterr()
     assert output == ""
     assert errors == (
-        "biaslib: ZeroDivisionError: division by zero; "
-        "the partial report is outputs/paper/demo.failed/report.html\n"
+        "biaslib: ZeroDivisionError: division by zero; the partial report is outputs/paper/demo.failed/report.html\n"
     )
 
 

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from biaslib.clustering import cluster, group_cohesion, token_match_rate
 
 TRAP = {"1": set("ab"), "2": set("abc"), "3": set("cde"), "4": set("defg")}
-SETS = st.dictionaries(
-    st.text(min_size=1, max_size=3), st.sets(st.sampled_from("abcdefgh")), min_size=2, max_size=7
-)
+SETS = st.dictionaries(st.text(min_size=1, max_size=3), st.sets(st.sampled_from("abcdefgh")), min_size=2, max_size=7)
 
 
 def test_rates_by_hand():
@@ -117,9 +115,7 @@ def test_cohesion_by_hand():
     np.fill_diagonal(rates, 1)
     groups = pd.Series({"a": "x", "b": "x", "c": "y", "d": "y", "e": "z"})
     result = group_cohesion(frame(rates, names), groups, n_permutations=499, seed=1).set_index("group")
-    assert result.loc["x", ["n", "within", "outside", "difference"]].tolist() == pytest.approx(
-        [2, 0.9, 0.1, 0.8]
-    )
+    assert result.loc["x", ["n", "within", "outside", "difference"]].tolist() == pytest.approx([2, 0.9, 0.1, 0.8])
     assert result.loc["y", "within"] == pytest.approx(0.3)
     # Two of five names: the pair (a, b) comes up in one of ten deals.
     assert result.loc["x", "p_value"] == pytest.approx(0.1, abs=0.04)

@@ -144,9 +144,7 @@ def test_portions_give_the_same(fake, monkeypatch):
     whole = contrast(session.lm, ["pig", "owl"], OBJECT, HUMAN, min_z=1, keep_all=True)
     assert session.calls == [6]
     monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 1)
-    pd.testing.assert_frame_equal(
-        contrast(session.lm, ["pig", "owl"], OBJECT, HUMAN, min_z=1, keep_all=True), whole
-    )
+    pd.testing.assert_frame_equal(contrast(session.lm, ["pig", "owl"], OBJECT, HUMAN, min_z=1, keep_all=True), whole)
     assert session.calls == [6, 3, 3]
 
 

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from biaslib import models, scoring
-from biaslib.models import ModelError, load_each, load_masked_lm
+from biaslib.models import ModelError, load_masked_lm, measure_each
 
 
 def one_line(call, *parts):
@@ -50,14 +50,17 @@ def test_demo_needs_no_network_and_little_time():
         "from biaslib.models import load_masked_lm; load_masked_lm('demo'); print(time.process_time() - start)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr and "%|" not in done.stderr
 
 
 def test_import_loads_nothing_heavy():
-    heavy = "pandas scipy torch transformers gensim spacy matplotlib sklearn".split()
+    heavy = ["pandas", "scipy", "torch", "transformers", "gensim", "spacy", "matplotlib", "sklearn"]
     code = f"import sys, biaslib; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -83,7 +86,10 @@ def test_an_encoder_without_head_is_refused_by_its_missing_weights(bert):
 
 
 def test_a_missing_encoder_weight_is_refused_too(bert):
-    rewrite(bert, lambda weights: {k: t for k, t in weights.items() if "layer.1.attention.self.query.weight" not in k})
+    rewrite(
+        bert,
+        lambda weights: {k: t for k, t in weights.items() if "layer.1.attention.self.query.weight" not in k},
+    )
     one_line(lambda: load_masked_lm(bert), "bert.encoder.layer.1.attention.self.query.weight")
 
 
@@ -106,9 +112,16 @@ def test_a_mistyped_folder_is_reported_as_a_folder(bert):
 
 
 def test_a_model_that_the_hub_does_not_give_is_one_line():
-    code = "from biaslib.models import load_masked_lm\ntry: load_masked_lm('nobody/nothing')\nexcept Exception as e: print(type(e).__name__, e)"
+    code = (
+        "from biaslib.models import load_masked_lm\n"
+        "try: load_masked_lm('nobody/nothing')\n"
+        "except Exception as e: print(type(e).__name__, e)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
     lines = done.stdout.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("ModelError cannot get 'nobody/nothing' from the Hugging Face hub")
@@ -185,19 +198,33 @@ def test_fingerprint_tells_models_apart(tmp_path):
     one = load_masked_lm(tiny_models.save("bert_cased", tmp_path / "one"))
     same = load_masked_lm(shutil.copytree(tmp_path / "one", tmp_path / "two"))
     assert one.fingerprint == same.fingerprint
-    rewrite(tmp_path / "two", lambda weights: {**weights, "cls.predictions.bias": weights["cls.predictions.bias"] + 1e-6})
+    rewrite(
+        tmp_path / "two",
+        lambda weights: {**weights, "cls.predictions.bias": weights["cls.predictions.bias"] + 1e-6},
+    )
     assert load_masked_lm(tmp_path / "two").fingerprint != one.fingerprint
 
 
-def test_a_model_is_released_before_the_next_is_loaded(bert):
+def test_a_model_is_released_before_the_next_is_loaded(bert, tmp_path):
     import weakref
 
+    other = shutil.copytree(bert, tmp_path / "other")
     alive = []
-    for lm in load_each([bert, "demo", bert]):
+
+    def measure(lm):
         alive.append(weakref.ref(lm.model))
-        assert [reference() is not None for reference in alive].count(True) == 1
-        del lm
+        return [reference() is not None for reference in alive].count(True)
+
+    measured, described = measure_each([bert, "demo", other], measure)
+    assert measured == {str(bert): 1, "demo": 1, str(other): 1}
+    assert [model["name"] for model in described] == list(measured)
     assert [reference() for reference in alive] == [None] * 3
+
+
+def test_models_are_named_once_and_at_least_one(bert):
+    one_line(lambda: measure_each([bert, bert], lambda lm: 0), "given twice")
+    one_line(lambda: measure_each([], lambda lm: 0), "no model is given")
+    one_line(lambda: measure_each("demo", lambda lm: 0), "['demo']")
 
 
 def test_a_batch_over_the_position_limit_would_fail(tiny):

@@ -167,9 +167,7 @@ def png_texts(data):
             key, _, text = body.partition(b"\0")
             found[key.decode()] = text.lstrip(b"\0").decode("utf-8", "replace")
         if kind == b"IDAT":
-            assert (
-                zlib.crc32(kind + body) == struct.unpack(">I", data[place + 8 + size : place + 12 + size])[0]
-            )
+            assert zlib.crc32(kind + body) == struct.unpack(">I", data[place + 8 + size : place + 12 + size])[0]
         place += 12 + size
     return found
 

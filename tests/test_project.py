@@ -31,7 +31,18 @@ def wheel(tmp_path_factory):
     skip = shutil.ignore_patterns(".git", ".venv", "outputs", "tests", "__pycache__", ".*_cache", ".hypothesis")
     shutil.copytree(ROOT, source, ignore=skip)
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            folder,
+            source,
+        ],
         check=True,
     )
     return next(folder.glob("*.whl"))
@@ -53,9 +64,7 @@ def test_an_installed_package_runs_in_an_empty_folder(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(installed)
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     command = [sys.executable, "-c", "import sys; from biaslib.cli import main; sys.exit(main(sys.argv[1:]))"]
-    done = subprocess.run(
-        [*command, "run", "speciesism"], cwd=empty, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run([*command, "run", "speciesism"], cwd=empty, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (empty / "outputs/speciesism/demo/report.html").stat().st_size > 100_000
 

@@ -53,9 +53,7 @@ def test_parameter_cells_are_labelled(tmp_path):
 
 
 def test_contents_list_second_and_third_headings_with_working_links(tmp_path):
-    page = page_of(
-        tmp_path, "# T\n\n## Same\n\n### Same\n\n## A $x^2$ & `b`\n\n```\n## not one\n```", "## Same<br>"
-    )
+    page = page_of(tmp_path, "# T\n\n## Same\n\n### Same\n\n## A $x^2$ & `b`\n\n```\n## not one\n```", "## Same<br>")
     links = page.select("nav#contents a")
     assert [link.get_text() for link in links] == ["Same", "Same", "A x2 & b", "Same"]
     targets = [link["href"][1:] for link in links]

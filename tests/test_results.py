@@ -173,9 +173,7 @@ def test_fingerprint_of_lists_sets_and_dicts():
     assert data_fingerprint({"b", "a"}) == data_fingerprint({"a", "b"}) != data_fingerprint(["a", "b"])
     assert data_fingerprint({"x": 1, "y": 2}) == data_fingerprint({"y": 2, "x": 1})
     assert data_fingerprint({"x": 1}) != data_fingerprint({"x": 2})
-    assert (
-        data_fingerprint(np.array([1, 2])) == data_fingerprint([1, 2]) == data_fingerprint(pd.Series([1, 2]))
-    )
+    assert data_fingerprint(np.array([1, 2])) == data_fingerprint([1, 2]) == data_fingerprint(pd.Series([1, 2]))
     assert data_fingerprint("1") != data_fingerprint(1)
 
 

@@ -104,10 +104,7 @@ def test_the_manifest_says_what_was_run_with_what(good, folder):
     assert manifest["ok"] is True
     assert manifest["error"] is None
     assert manifest["notebook"] == "notebooks/paper.ipynb"
-    assert (
-        manifest["notebook_sha256"]
-        == hashlib.sha256((folder / "notebooks/paper.ipynb").read_bytes()).hexdigest()
-    )
+    assert manifest["notebook_sha256"] == hashlib.sha256((folder / "notebooks/paper.ipynb").read_bytes()).hexdigest()
     assert manifest["parameters"] == {
         "mode": "good",
         "label": "no",
@@ -213,9 +210,7 @@ def test_an_interrupted_batch_job_leaves_its_partial_report(folder):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == "biaslib: interrupted; the partial report is outputs/paper/stopped.failed/report.html\n"
-    assert (
-        json.loads((folder / "outputs/paper/stopped.failed/run.json").read_text())["error"] == "interrupted"
-    )
+    assert json.loads((folder / "outputs/paper/stopped.failed/run.json").read_text())["error"] == "interrupted"
     assert not list(folder.glob("outputs/paper/.*"))
 
 

@@ -18,7 +18,11 @@ SENTENCES = [
     "The unbelievableness of it (he said): yes!",
     "good",
 ]
-MASKED = ["She is a dog which is [MASK].", "[MASK] is a nurse.", "I've [MASK] it before, and she was tired of the town."]
+MASKED = [
+    "She is a dog which is [MASK].",
+    "[MASK] is a nurse.",
+    "I've [MASK] it before, and she was tired of the town.",
+]
 FAMILIES = [*tiny_models.FAMILIES, "demo"]
 
 
@@ -103,7 +107,7 @@ def test_softmax_runs_over_the_whole_vocabulary(tiny):
     logits = torch.full((1, size), -1e9)
     logits[0, :4] = torch.tensor([2.0, 1.0, 0.0, -1.0])
     handle = lm.model.register_forward_hook(
-        lambda module, inputs, output: output.__setitem__("logits", logits.expand(output.logits.shape[:2] + (size,)))
+        lambda module, inputs, output: output.__setitem__("logits", logits.expand((*output.logits.shape[:2], size)))
     )
     try:
         probabilities = scoring.mask_distributions(lm, ["He is [MASK]."])[0]
@@ -154,7 +158,10 @@ def test_equal_work_is_done_once(demo):
 def test_unscorable_sentences_come_back_with_a_reason(tiny):
     lm = tiny("bert_cased")
     sentences = ["", "   ", "☃ ☃", "dog " * 80, "a [MASK] b", "a ☃ dog"]
-    for frame in (scoring.pseudo_log_likelihood(lm, sentences), scoring.all_unmasked_likelihood(lm, sentences)):
+    for frame in (
+        scoring.pseudo_log_likelihood(lm, sentences),
+        scoring.all_unmasked_likelihood(lm, sentences),
+    ):
         assert frame.sentence.tolist() == sentences
         assert frame.reason.tolist() == [
             "empty",
@@ -167,7 +174,11 @@ def test_unscorable_sentences_come_back_with_a_reason(tiny):
         assert frame.iloc[:5, 2].isna().all() and np.isfinite(frame.iloc[5, 2])
         assert frame.n_unknown.tolist()[-1] == 1
     pairs = scoring.shared_pseudo_log_likelihood(lm, ["", "good dog", "he"], ["he", "dog " * 80, "she"])
-    assert pairs.reason.tolist() == ["first: empty", "second: too long: 82 tokens, the model holds 64", "no shared token"]
+    assert pairs.reason.tolist() == [
+        "first: empty",
+        "second: too long: 82 tokens, the model holds 64",
+        "no shared token",
+    ]
     assert pairs[["pll_first", "pll_second"]].isna().all(axis=None)
     distributions = scoring.mask_distributions(lm, ["dog " * 80 + "[MASK]", "a [MASK]", "☃ [MASK]"])
     assert np.isnan(distributions).all(1).tolist() == [True, False, True]

@@ -13,7 +13,9 @@ def entry(lm, sentence, word):
 @pytest.mark.parametrize("family", tiny_models.FAMILIES)
 def test_a_word_is_the_entry_that_the_tokenizer_writes_in_its_place(tiny, family):
     lm = tiny(family)
-    start = {"roberta": "", "modernbert": ""}.get(family, "▁" if family in ("xlm_roberta", "camembert", "albert") else "")
+    start = {"roberta": "", "modernbert": ""}.get(
+        family, "▁" if family in ("xlm_roberta", "camembert", "albert") else ""
+    )
     inside = {"roberta": "Ġ", "modernbert": "Ġ"}.get(family, start)
     assert entry(lm, "[MASK] is a nurse.", "he") == f"{start}he"
     assert entry(lm, "I've [MASK] it.", "done") == f"{inside}done"
@@ -79,7 +81,7 @@ def test_a_piece_left_alone_before_the_mask_is_said():
     tokenizer.backend_tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=False, normalized=False)])
     lm = load_masked_lm((model, tokenizer))
     assert "Ġ" in tokenizer.convert_ids_to_tokens(tokenizer("It is <mask>.")["input_ids"])
-    with pytest.raises(ValueError, match="left alone before the mask of 'It is \\[MASK\\].'"):
+    with pytest.raises(ValueError, match=r"left alone before the mask of 'It is \[MASK\]\.'"):
         scoring.mask_distributions(lm, ["It is [MASK]."])
     assert scoring.mask_probabilities(lm, ["[MASK] is."], ["he"]).reason.item() == ""
 

@@ -13,7 +13,8 @@ TEXTS = [
     "Most people who live in the old town walk to their work every day.",
     "Der Arzt und die Ärztin sprechen; le médecin est arrivé, la infirmière aussi.",
 ]
-WORDS = "he she his her him hers they that which who whose whom is was a the He She done good bad".split()
+WORDS = ["he", "she", "his", "her", "him", "hers", "they", "that", "which", "who", "whose", "whom"]
+WORDS += ["is", "was", "a", "the", "He", "She", "done", "good", "bad"]
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
 FAMILIES = (
     "bert_cased",
@@ -108,8 +109,14 @@ def build(family: str):
         "eos_token_id": tokenizer.sep_token_id,
     }
     config, make = {
-        "bert_cased": lambda: (t.BertConfig(**special, **SIZES, max_position_embeddings=64), t.BertForMaskedLM),
-        "bert_uncased": lambda: (t.BertConfig(**special, **SIZES, max_position_embeddings=64), t.BertForMaskedLM),
+        "bert_cased": lambda: (
+            t.BertConfig(**special, **SIZES, max_position_embeddings=64),
+            t.BertForMaskedLM,
+        ),
+        "bert_uncased": lambda: (
+            t.BertConfig(**special, **SIZES, max_position_embeddings=64),
+            t.BertForMaskedLM,
+        ),
         "distilbert": lambda: (
             t.DistilBertConfig(**special, dim=32, n_layers=3, n_heads=4, hidden_dim=48, max_position_embeddings=64),
             t.DistilBertForMaskedLM,
@@ -118,7 +125,10 @@ def build(family: str):
             t.ElectraConfig(**special, **SIZES, embedding_size=16, max_position_embeddings=64),
             t.ElectraForMaskedLM,
         ),
-        "roberta": lambda: (t.RobertaConfig(**special, **SIZES, max_position_embeddings=66), t.RobertaForMaskedLM),
+        "roberta": lambda: (
+            t.RobertaConfig(**special, **SIZES, max_position_embeddings=66),
+            t.RobertaForMaskedLM,
+        ),
         "modernbert": lambda: (
             t.ModernBertConfig(
                 **special,

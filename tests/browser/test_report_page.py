@@ -96,9 +96,7 @@ def test_print_leaves_out_contents_and_code(report, open_page):
 
 
 def test_a_page_is_kept_from_the_network_by_the_browser_too(report, chromium, tmp_path):
-    script = (
-        "<script>fetch('http://127.0.0.1:9/x').catch(() => { document.title = 'refused'; })</script></body>"
-    )
+    script = "<script>fetch('http://127.0.0.1:9/x').catch(() => { document.title = 'refused'; })</script></body>"
     (tmp_path / "page.html").write_text(report.read_text().replace("</body>", script))
     page = chromium.new_page()
     asked = []
