@@ -230,16 +230,18 @@ def describe_vocabulary(lm) -> pd.DataFrame:
     special = _special_entries(lm.tokenizer, tokens)
     read = zip(tokens, texts, starts, special, strict=True)
     words = pd.Series([_readable(*entry) for entry in read], dtype=object)
-    words = words.mask(words.duplicated(keep=False), pd.Series(tokens, dtype=object))
+    words = words.mask(words.duplicated(keep=False), pd.Series([f"[{token}]" for token in tokens], dtype=object))
     lettered = np.array([any(map(str.isalpha, text)) and "\ufffd" not in text for text in texts])
     kind = np.select([special, ~lettered, ~starts], ["special", "not a word", "piece"], "word")
     return pd.DataFrame({"token_id": np.arange(len(tokens)), "token": tokens, "word": words, "kind": kind})
 
 
 def _readable(token: str, text: str, starts_word: bool, special: bool) -> str:
-    """Read an entry; one that is only white space or part of a character keeps the vocabulary's own form."""
-    if special or not text or "\ufffd" in text:
+    """Read an entry; one that is only white space or part of a character is shown in the vocabulary's own form."""
+    if special:
         return token
+    if not text or "\ufffd" in text:
+        return f"[{token}]"
     return text if starts_word else f"##{text}"
 
 

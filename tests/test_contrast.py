@@ -12,7 +12,6 @@ from hypothesis.extra import numpy as npst
 from biaslib import contrast as module
 from biaslib import scoring, tokens
 from biaslib.contrast import contrast, filter_contrast, top_contrast, word_sets
-from biaslib.models import load_masked_lm
 from biaslib.templates import read_templates
 
 OBJECT = ["This is a {name} which is [MASK].", "It is a {name} that is [MASK]."]
@@ -241,17 +240,6 @@ def test_signed_sets_keep_the_direction():
     frame = contrast_rows(("a", "x", 1.0, True), ("b", "x", -1.0, True), ("b", "y", 2.0, False))
     assert word_sets(frame) == {"a": {"x"}, "b": {"x"}}
     assert word_sets(frame, signed=True) == {"a": {("x", 1)}, "b": {("x", -1)}}
-
-
-def test_parts_of_characters_stay_apart():
-    frame = contrast_rows(("a", "##\ufffd", 1.0, True), ("a", "##\ufffd", 1.0, True), ("a", "x", 1.0, True))
-    frame["token"] = ["Ã", "¤", "Ġx"]
-    assert word_sets(frame) == {"a": {"Ã", "¤", "x"}}
-
-
-@pytest.fixture(scope="module")
-def demo():
-    return load_masked_lm("demo", device="cpu")
 
 
 @pytest.fixture(scope="module")

@@ -180,7 +180,7 @@ def test_objects_that_do_not_fit_are_refused(tiny):
     other = tiny_models.build("roberta")[1]
     one_line(lambda: load_masked_lm((tokenizer, model)), "(model, tokenizer)")
     one_line(lambda: load_masked_lm((model.bert, tokenizer)), "no language-model head")
-    one_line(lambda: load_masked_lm((model, other)), "ids up to 519", "260 entries")
+    one_line(lambda: load_masked_lm((model, other)), f"ids up to {len(other) - 1}", f"{len(tokenizer)} entries")
     tokenizer.mask_token = None
     one_line(lambda: load_masked_lm((model, tokenizer)), "no mask token")
 

@@ -100,6 +100,7 @@ def test_vocabulary_reads_the_same_in_every_family(tiny, family):
     lm = tiny(family)
     frame = tokens.describe_vocabulary(lm).set_index("token")
     assert len(frame) == lm.vocabulary_size and frame.token_id.tolist() == list(range(len(frame)))
+    assert frame.word.is_unique
     assert set(frame.kind) <= {"word", "piece", "special", "not a word"}
     assert frame.kind[lm.tokenizer.mask_token] == "special" and frame.kind[lm.tokenizer.pad_token] == "special"
     whole = frame[frame.kind == "word"].word

@@ -1,20 +1,13 @@
-"""Tiny random masked language models of every family, with tokenizers trained on a few sentences of our own."""
+"""Tiny random masked language models of every family, with small vocabularies of our own; the same each time."""
 
 import re
 from pathlib import Path
 
-TEXTS = [
-    "She is a doctor who is kind, and he is a nurse that was tired.",
-    "He said that the dog which is old barked at the cat; her cat was asleep.",
-    "It is a horse that is strong. This is a rabbit which is small. That is a human who is clever.",
-    "They've done it before, and I've seen it done well in the city of London.",
-    "The unbelievable story of his teacher was told by the engineer and by her brother.",
-    "We went there (with him) on Monday, didn't we? Yes: she and his friends had come.",
-    "Most people who live in the old town walk to their work every day.",
-    "Der Arzt und die Ärztin sprechen; le médecin est arrivé, la infirmière aussi.",
-]
-WORDS = ["he", "she", "his", "her", "him", "hers", "they", "that", "which", "who", "whose", "whom"]
-WORDS += ["is", "was", "a", "the", "He", "She", "done", "good", "bad"]
+WORDS = ["he", "she", "his", "her", "him", "hers", "they", "that", "which", "who", "whose", "whom", "it", "we", "you"]
+WORDS += ["is", "was", "a", "the", "and", "not", "of", "in", "to", "with", "done", "good", "bad", "kind", "old", "city"]
+WORDS += ["dog", "cat", "horse", "rabbit", "human", "nurse", "doctor", "before", "seen", "London", "He", "She", "It"]
+PIECES = ["s", "ed", "er", "ing", "ly", "ness", "able", "un", "be", "lie", "ve", "on"]
+CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,;:?!'()0123456789"
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
 FAMILIES = (
     "bert_cased",
@@ -31,45 +24,34 @@ FAMILIES = (
 TOKENIZER_FAMILIES = ("bert_cased", "bert_uncased", "roberta", "xlm_roberta")
 
 
-def _texts():
-    return TEXTS + [f"{word} {word} {word.title()}" for word in WORDS]
+def _numbered(tokens) -> dict:
+    return {token: number for number, token in enumerate(dict.fromkeys(tokens))}
 
 
 def _wordpiece(lower: bool):
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
 
-    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    trained.normalizer = normalizers.BertNormalizer(lowercase=lower)
-    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trained.train_from_iterator(_texts(), trainers.WordPieceTrainer(vocab_size=260, special_tokens=special))
-    return BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lower, model_max_length=64)
+    pieces = [f"##{piece}" for piece in (*PIECES, *CHARACTERS)]
+    tokens = [*special, *(word.lower() if lower else word for word in WORDS), *CHARACTERS, *pieces]
+    return BertTokenizer(vocab=_numbered(tokens), do_lower_case=lower, model_max_length=64)
 
 
-def _byte_level(special: dict):
-    import json
-
-    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+def _byte_level():
+    from tokenizers import AddedToken, pre_tokenizers
     from transformers import RobertaTokenizer
 
-    trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    order = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    trainer = trainers.BpeTrainer(
-        vocab_size=520, special_tokens=order, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
-    )
-    trained.train_from_iterator(_texts(), trainer)
-    model = json.loads(trained.to_str())["model"]
-    merges = [tuple(merge) for merge in model["merges"]]
+    order = ["<s>", "<pad>", "</s>", "<unk>"]
+    # Words grow letter by letter; those inside a sentence come first, so that nothing cuts into them.
+    merges = [(start + word[:n], word[n]) for start in ("Ġ", "") for word in WORDS for n in range(not start, len(word))]
+    merges = list(dict.fromkeys(merges))
+    tokens = [*order, *sorted(pre_tokenizers.ByteLevel.alphabet()), *(left + right for left, right in merges), "<mask>"]
     mask = AddedToken("<mask>", lstrip=True, normalized=False, special=True)
-    return RobertaTokenizer(vocab=model["vocab"], merges=merges, mask_token=mask, model_max_length=64, **special)
+    return RobertaTokenizer(vocab=_numbered(tokens), merges=merges, mask_token=mask, model_max_length=64)
 
 
 def _unigram(kind: str):
-    import json
-
-    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import AddedToken
     from transformers import AlbertTokenizer, CamembertTokenizer, XLMRobertaTokenizer
 
     heads = {
@@ -77,15 +59,10 @@ def _unigram(kind: str):
         "camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>", "<mask>"],
         "xlm_roberta": ["<s>", "<pad>", "</s>", "<unk>"],
     }
-    trained = Tokenizer(models.Unigram())
-    trained.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=260, unk_token="<unk>", special_tokens=["<unk>"])
-    texts = [text.lower() for text in _texts()] if kind == "albert" else _texts()
-    trained.train_from_iterator(texts, trainer)
-    pieces = {f"▁{word}": -4.0 for word in [*WORDS, "dog", "nurse", "doctor", "kind"]}
-    pieces |= {piece: score for piece, score in json.loads(trained.to_str())["model"]["vocab"] if piece not in pieces}
-    pieces.pop("<unk>")
-    vocabulary = [(token, 0.0) for token in heads[kind]] + list(pieces.items())
+    scores = dict.fromkeys((f"▁{word.lower() if kind == 'albert' else word}" for word in WORDS), -4.0)
+    scores |= {"▁": -5.0} | dict.fromkeys(PIECES, -6.0)
+    scores |= {character: -9.0 for character in CHARACTERS if character not in scores}
+    vocabulary = [(token, 0.0) for token in heads[kind]] + list(scores.items())
     make = {"albert": AlbertTokenizer, "camembert": CamembertTokenizer, "xlm_roberta": XLMRobertaTokenizer}[kind]
     mask = AddedToken("[MASK]" if kind == "albert" else "<mask>", lstrip=True, special=True)
     return make(vocab=vocabulary, mask_token=mask, model_max_length=64)
@@ -99,7 +76,7 @@ def build(family: str):
     if family in ("bert_cased", "bert_uncased", "distilbert", "electra"):
         tokenizer = _wordpiece(lower=family != "bert_cased")
     elif family in ("roberta", "modernbert"):
-        tokenizer = _byte_level({})
+        tokenizer = _byte_level()
     else:
         tokenizer = _unigram(family)
     special = {

@@ -11,7 +11,7 @@ import pytest
 from biaslib import runs
 from biaslib.published import STATUSES, claims
 from biaslib.results import SCORE_COLUMNS, read_scores
-from biaslib.templates import read_names, read_templates
+from biaslib.templates import read_templates
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "speciesism.ipynb"
