@@ -370,11 +370,18 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     -------
     ndarray of float32, shape (n, hidden)
         A row of NaN for an empty sentence, one over the model's limit, or one of unknown tokens only.
+
+    Raises
+    ------
+    ValueError
+        If the model's encoder cannot be told from its head.
     """
     encoded = encode(lm, sentences)
     usable = [n for n, item in enumerate(encoded) if not _reason(lm, item, unmasked=True)]
     requests = [Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable]
     unique, index = _deduplicate(lm, requests)
+    if lm.model.base_model is lm.model:
+        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it gives no sentence vectors")
     hidden = lm.model.config.hidden_size
     vectors = np.full((len(encoded), hidden), np.nan, dtype=np.float32)
     rows_of = _invert(index, len(unique))

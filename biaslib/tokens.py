@@ -158,7 +158,7 @@ def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[st
     Examples
     --------
     >>> from biaslib.models import load_masked_lm
-    >>> resolve_words(load_masked_lm("demo"), "[MASK] is here.", ["she", "hers"]).reason.tolist()
+    >>> resolve_words(load_masked_lm("demo"), "[MASK] is here.", ["she", "shepherdess"]).reason.tolist()
     ['', 'not one token']
     """
     return resolve_in_sentences(lm, [sentence], words, cases=cases).drop(columns="sentence_id")
