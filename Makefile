@@ -21,7 +21,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest
 
 lab: $(VENV)/.lab
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/pll_speed.py

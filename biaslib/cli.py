@@ -11,6 +11,15 @@ class _UsageError(ValueError):
     """A command line that argparse cannot read."""
 
 
+class _Once(argparse.Action):
+    """An option that may be given once: of two values, one would be dropped in silence."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string} is given twice; keep one")
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         raise _UsageError(f"{message}; see `{self.prog} --help`")
@@ -89,7 +98,7 @@ def _add_run(commands):
     )
     command.add_argument("notebook", metavar="NOTEBOOK", help="a path, or the name of one in notebooks/")
     command.add_argument(
-        "-f", "--params", metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
+        "-f", "--params", action=_Once, metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
     )
     command.add_argument(
         "-p",
@@ -101,7 +110,7 @@ def _add_run(commands):
         help="set one parameter; lists as a,b or [a, b]",
     )
     command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
-    command.add_argument("--name", help="name of the run (that of FILE)")
+    command.add_argument("--name", help="name of the run (that of FILE, or custom with -p alone)")
     command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
     command.set_defaults(action=_run)
 

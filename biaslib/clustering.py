@@ -12,7 +12,7 @@ import pandas as pd
 
 from biaslib.contrast import word_sets
 from biaslib.statistics import adjusted_rand
-from biaslib.templates import groups_of
+from biaslib.templates import groups_of, names_of
 
 # Permuted values this close to the observed one count as equal to it.
 _EQUAL = 1e-12
@@ -118,7 +118,7 @@ def cluster(tmr, *, n_clusters=4):
     rates = _check_rates(tmr)
     names = tuple(tmr.index)
     if isinstance(n_clusters, bool) or not 1 <= n_clusters <= len(names):
-        raise ValueError(f"n_clusters has to be between 1 and {len(names)}, not {n_clusters!r}")
+        raise ValueError(f"n_clusters has to be between 1 and {len(names)}, the number of names, not {n_clusters!r}")
     # The condensed form: given the square one, linkage would take its rows for points and measure anew.
     linkage = hierarchy.linkage(1 - rates[np.triu_indices(len(names), 1)], method="average")
     leaves = hierarchy.leaves_list(linkage)
@@ -216,10 +216,15 @@ def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_
     Raises
     ------
     ValueError
-        If a name has no group.
+        If a name has no group, or the frame was made at a higher threshold.
     """
     thresholds = sorted({*map(float, thresholds), float(reference)})
-    sets = {z: word_sets(frame[frame["z"].abs() >= z], signed=signed) for z in thresholds}
+    if thresholds[0] < frame.attrs.get("min_z", 0.0):
+        raise ValueError(
+            f"the frame holds no word below min_z = {frame.attrs['min_z']:g}, so none at {thresholds[0]:g}"
+        )
+    names = names_of(frame)
+    sets = {z: word_sets(frame[frame["z"].abs() >= z], signed=signed, names=names) for z in thresholds}
     found = {z: cluster(token_match_rate(of_z), n_clusters=n_clusters) for z, of_z in sets.items()}
     rows = []
     for z, clusters in found.items():
@@ -266,7 +271,7 @@ def _check_rates(tmr):
         repeated = tmr.index[tmr.index.duplicated()].unique()
         raise ValueError(f"tmr has duplicate names: {', '.join(map(str, repeated))}")
     if len(tmr) < 2:
-        raise ValueError(f"tmr has {len(tmr)} name(s): clusters need two at least")
+        raise ValueError(f"there are {len(tmr)} names to compare: clusters need two at least")
     rates = tmr.to_numpy(dtype=float)
     if not ((rates >= 0) & (rates <= 1)).all():
         raise ValueError("tmr has to hold rates between 0 and 1, without NaN")

@@ -71,7 +71,8 @@ def contrast(
         ``name word p_object p_human log_ratio z kept token_id token kind``: a row a name and kept entry,
         in the order of names and of the vocabulary; natural logarithm. ``attrs["n_zero"]`` counts, by
         name, the entries without a log ratio because a probability is 0 (with `keep_all`, rows of NaN);
-        ``attrs["skipped"]`` maps each name that could not be scored to the reason. ``name`` is categorical
+        ``attrs["skipped"]`` maps each name that could not be scored to the reason, and
+        ``attrs["min_z"]`` is the threshold (0 with `keep_all`). ``name`` is categorical
         and knows the names without a kept word too.
 
     Raises
@@ -82,7 +83,7 @@ def contrast(
     Warns
     -----
     UserWarning
-        If a name's sentence is over the model's limit: the name is left out and is in ``attrs["skipped"]``.
+        If a name's sentence cannot be scored: the name is left out and is in ``attrs["skipped"]``.
 
     Notes
     -----
@@ -112,7 +113,7 @@ def contrast(
         some = dict(zip(names[start : start + step], sentences[start : start + step], strict=True))
         _score(lm, some, len(conditions[0]), means, skipped, batch_tokens, progress)
     if skipped:
-        message = f"no contrast for {', '.join(skipped)}: a sentence is over the model's limit"
+        message = f"no contrast for {', '.join(skipped)}: {next(iter(skipped.values()))}"
         warnings.warn(message, stacklevel=2)
     moments = _moments(means.values()) if z_over == "model" else None
     parts = {}
@@ -124,6 +125,7 @@ def contrast(
     frame = _assemble(parts, vocabulary)
     frame.attrs["n_zero"] = n_zero
     frame.attrs["skipped"] = skipped
+    frame.attrs["min_z"] = 0.0 if keep_all else float(min_z)
     return frame
 
 
@@ -327,7 +329,9 @@ def _score(lm, sentences, n_object, means, skipped, batch_tokens, progress):
     for (name, group), rows in zip(sentences.items(), scores, strict=True):
         without_score = np.isnan(rows[:, 0])
         if without_score.any():
-            skipped[name] = f"over the model's limit: {group[int(without_score.argmax())]!r}"
+            worst = group[int(without_score.argmax())]
+            reason = scoring.why_not_scored(lm, [worst])[0] or scoring.NOT_FINITE
+            skipped[name] = f"{reason}: {worst!r}"
         else:
             halves = rows[:n_object], rows[n_object:]
             means[name] = tuple(half.mean(axis=0, dtype=np.float64) for half in halves)

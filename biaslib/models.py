@@ -3,16 +3,17 @@
 import difflib
 import gc
 import hashlib
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 DEMO_FOLDER = Path(__file__).parent / "data" / "demo_mlm"
+_NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 UNLIMITED_TOKENS = 1_000_000
 
@@ -38,32 +39,30 @@ class MaskedLM:
     """
 
     name: str
-    model: Any
-    tokenizer: Any
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
     device: str
     dtype: str
     max_tokens: int
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 over weights and vocabulary, first 16 hexadecimal digits: equal only for equal models."""
+        """SHA-256 over weights, configuration and tokenizer, first 16 hexadecimal digits; computed at each call."""
         digest = hashlib.sha256()
         for key, tensor in sorted(self.model.state_dict().items()):
             digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             digest.update(_tensor_bytes(tensor))
-        for token, token_id in sorted(self.tokenizer.get_vocab().items(), key=lambda entry: entry[1]):
-            digest.update(f"{token_id} {token}\n".encode())
+        settings = {
+            key: value for key, value in self.model.config.to_diff_dict().items() if key not in _NOT_OF_THE_MODEL
+        }
+        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+        digest.update(json.dumps(_tokenizer_settings(self.tokenizer), sort_keys=True).encode())
         return digest.hexdigest()[:16]
 
     @property
     def vocabulary_size(self) -> int:
         """Entries that the model's softmax runs over."""
-        return int(self.model.get_output_embeddings().weight.shape[0])
-
-    @property
-    def for_trying_out(self) -> bool:
-        """Whether this is the embedded model, which supports no finding about models that people use."""
-        return self.name == "demo"
+        return int(self.model.config.vocab_size)
 
     def describe(self) -> dict:
         """What a result's manifest says of the model."""
@@ -77,7 +76,8 @@ class MaskedLM:
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "vocabulary_size": self.vocabulary_size,
             "max_tokens": self.max_tokens,
-            "for_trying_out": self.for_trying_out,
+            # The embedded model says so itself, under whatever name: it supports no finding about others.
+            "for_trying_out": bool(getattr(self.model.config, "for_trying_out", False)),
         }
 
 
@@ -162,7 +162,10 @@ def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="fl
         lm = load_masked_lm(name, device=device, dtype=dtype)
         if lm.name in measured:
             raise ModelError(f"the model {lm.name!r} is given twice: give each once")
-        measured[lm.name] = measure(lm)
+        try:
+            measured[lm.name] = measure(lm)
+        except ValueError as error:
+            raise ModelError(f"model {lm.name!r}: {error}") from error
         described.append(lm.describe())
         del lm
         release_memory()
@@ -289,16 +292,23 @@ def _check_architecture(name: str, config) -> None:
 
 @contextmanager
 def _quiet_transformers():
-    """Keep load reports and progress bars out of a notebook: what matters is raised as an error."""
+    """Keep load reports, retries and progress bars out of a notebook: what matters is raised as an error."""
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    verbosity, hub_verbosity, bars = (
+        logging.get_verbosity(),
+        hub_logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+    )
     logging.set_verbosity_error()
+    hub_logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(hub_verbosity)
         if bars:
             logging.enable_progress_bar()
 
@@ -323,7 +333,7 @@ def _one_line_errors(name: str, source: str):
             raise ModelError(f"cannot load the model in {name!r}: {type(error).__name__}: {said[:300]}") from error
         raise ModelError(
             f"cannot get {name!r} from the Hugging Face hub, and there is no folder of that name here: check the "
-            f"spelling, the network and, for a private model, your login ({type(error).__name__}: {said[:200]})"
+            f"spelling, the network and, for a private model, your login ({type(error).__name__})"
         ) from error
 
 
@@ -373,18 +383,25 @@ def _checked(name: str, model, tokenizer) -> MaskedLM:
 
 def _max_tokens(model, tokenizer) -> int:
     """Tokens that fit: RoBERTa-like models count positions from after their padding id (514 hold 512)."""
-    import torch
-
     limits = [UNLIMITED_TOKENS, int(min(tokenizer.model_max_length, UNLIMITED_TOKENS))]
     if positions := getattr(model.config, "max_position_embeddings", None):
         tables = [
             module
             for key, module in model.named_modules()
-            if key.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding)
+            if key.endswith("position_embeddings") and hasattr(module, "padding_idx")
         ]
         offset = max((table.padding_idx + 1 for table in tables if table.padding_idx is not None), default=0)
         limits.append(positions - offset)
     return min(limits)
+
+
+def _tokenizer_settings(tokenizer) -> dict:
+    """Give what decides how a text is encoded."""
+    if not tokenizer.is_fast:
+        return {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab()}
+    settings = json.loads(tokenizer.backend_tokenizer.to_str())
+    # These two hold what the last call asked for.
+    return settings | {"truncation": None, "padding": None}
 
 
 def _tensor_bytes(tensor) -> memoryview:

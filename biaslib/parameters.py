@@ -197,7 +197,16 @@ def read_values(path):
                 )
             return value
 
+        def construct_fraction(self, node):
+            if ":" in node.value:
+                raise ParameterError(
+                    f"{path}: line {node.start_mark.line + 1}: YAML reads {node.value} as a number of base 60; "
+                    f'quote it: "{node.value}"'
+                )
+            return self.construct_yaml_float(node)
+
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_number)
+    Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_fraction)
     try:
         values = yaml.load(Path(path).read_text(encoding="utf-8-sig"), Loader)
     except OSError as error:
@@ -206,6 +215,8 @@ def read_values(path):
         raise ParameterError(f"{path}: not text in UTF-8; save it as UTF-8") from None
     except ParameterError:
         raise
+    except RecursionError:
+        raise ParameterError(f"{path}: it is nested too deeply, or within itself; write plain lists") from None
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ParameterError(f"{path}: not valid YAML: {_yaml_problem(error)}") from None
     if values is None:
@@ -250,7 +261,10 @@ def check_parameters(parameters, given, *, text=False):
         if name not in known:
             raise ParameterError(_unknown(name, known))
         parameter = known[name]
-        checked[name] = _check(parameter, _read_text(parameter, value) if text else value)
+        try:
+            checked[name] = _check(parameter, _read_text(parameter, value) if text else value)
+        except RecursionError:
+            raise ParameterError(f"parameter {name!r} is a list within itself; write a plain list") from None
     return checked
 
 
@@ -331,10 +345,13 @@ def _truth(parameter, value):
 
 def _split(parameter, value):
     stripped = value.strip()
-    if stripped.startswith("[") and stripped.endswith("]"):
+    if stripped.startswith("["):
         entries = _yaml_list(parameter, stripped)
     else:
-        entries = next(csv.reader([stripped], skipinitialspace=True), [])
+        try:
+            entries = next(csv.reader([stripped], skipinitialspace=True, strict=True), [])
+        except csv.Error:
+            raise _wrong(parameter, value, "write a list on one line, as [a, b] or a,b") from None
         entries = [entry.strip() for entry in entries]
         if "" in entries:
             raise _wrong(parameter, value, f"entry {entries.index('') + 1} is empty; remove a comma")
@@ -403,7 +420,7 @@ def _whole(parameter, value, place):
 
 def _float(parameter, value, place):
     number = None
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and "_" not in str(value):
         try:
             number = float(value)
         except (ValueError, OverflowError):
@@ -423,6 +440,8 @@ def _bool(parameter, value, place):
 
 def _word(parameter, value, place):
     if isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise _wrong(parameter, value, "give text in UTF-8", place)
         return str.__str__(value)
     if isinstance(value, bool):
         quoted = '"yes" or "true"' if value else '"no" or "false"'

@@ -4,6 +4,7 @@ A group of names has one colour and one marker in every figure. The colours are 
 colour-blind readers can tell apart; markers and hatches keep the figures legible in grey.
 """
 
+import html
 import io
 import itertools
 import math
@@ -22,6 +23,7 @@ _SPARE_COLOURS = ("#CC79A7", "#56B4E9", "#E69F00", "#666666")
 _SPARE_MARKERS = "DvPXhp<>d8"
 _SYMBOLS = dict(zip("so^*DvPXhp<>d8", "■●▲★◆▼✚✖⬢⬟◀▶♦⯃", strict=True))
 _LINES = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
+_AS_WHAT = {"object": "as a thing", "human": "as a person"}
 _DPI = 120
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -236,29 +238,29 @@ def table(frame, caption):
 
     if not isinstance(caption, str) or not caption.strip():
         raise ValueError("caption is empty: say what the table holds")
+    heading = f'<p class="table-caption"><strong>{html.escape(caption)}</strong></p>'
+    if frame.empty:
+        return HTML(f"{heading}<p>No row.</p>")
     is_number = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
-    html = to_html_datatable(
-        frame,
-        caption=caption,
-        classes="display compact",
-        columnDefs=[
-            {
-                "className": f"dt-{side}",
-                "targets": [n for n, number in enumerate(is_number) if number is numeric],
-            }
-            for side, numeric in (("right", True), ("left", False))
-        ],
-        pageLength=15,
-        lengthMenu=[15, 50, 200, {"value": -1, "label": "all"}],
-        connected=False,
-        maxBytes=0,
-        maxRows=0,
-        maxColumns=0,
-        showIndex=False,
-        allow_html=False,
-        display_logo_when_loading=False,
-    )
-    return HTML(html)
+    with pd.option_context("display.float_format", "{:.4g}".format):
+        drawn = to_html_datatable(
+            frame,
+            classes="display compact",
+            columnDefs=[
+                {"className": f"dt-{side}", "targets": [n for n, number in enumerate(is_number) if number is numeric]}
+                for side, numeric in (("right", True), ("left", False))
+            ],
+            pageLength=15,
+            lengthMenu=[15, 50, 200, {"value": -1, "label": "all"}],
+            connected=False,
+            maxBytes=0,
+            maxRows=0,
+            maxColumns=0,
+            showIndex=False,
+            allow_html=False,
+            display_logo_when_loading=False,
+        )
+    return HTML(f'<section aria-label="{html.escape(caption)}">{heading}{drawn}</section>')
 
 
 def notice(described):
@@ -329,7 +331,7 @@ def _draw_tree(axes, clusters):
     axes.set_ylim(10 * len(clusters.names), 0)
     axes.spines["left"].set_visible(False)
     axes.set_yticks([])
-    axes.set_xlabel("1 − token match rate")
+    axes.set_xlabel("1 − rate")
 
 
 def _draw_heat(axes, rates):
@@ -386,8 +388,8 @@ def _draw_shares(axes, rows, unit):
     scored = rows.groupby([unit, "sentences"])["n"].sum()
     left_out = rows.groupby([unit, "sentences"])["n_left_out"].first()
     for place, key in zip(places, wide.index, strict=True):
-        axes.annotate(f" {scored[key]:,} (+{left_out[key]:,} left out)", (1, place), va="center", fontsize=8)
-    axes.set_yticks(places, [f"{name}, {sentences}" for name, sentences in wide.index])
+        axes.annotate(f" n = {scored[key]:,} ({left_out[key]:,} left out)", (1, place), va="center", fontsize=8)
+    axes.set_yticks(places, [f"{name}, {_AS_WHAT[sentences]}" for name, sentences in wide.index])
     if unit == "group":
         styles = group_styles(units)
         for tick, (group, _) in zip(axes.get_yticklabels(), wide.index, strict=True):

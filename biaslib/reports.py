@@ -1,7 +1,8 @@
 """An executed notebook as one HTML page that opens anywhere, offline.
 
 Formulas become MathML, figures are embedded, code is folded, and a table of contents is built from the
-headings. A page that would ask a network for anything is refused. A figure's alternative text is, in this
+headings. A page that loads a script, a style or a picture from a network is refused, and its policy lets the browser
+refuse whatever its scripts ask for. A figure's alternative text is, in this
 order: ``alt`` in the output's metadata (``Image(..., alt="…")``, ``display(figure, metadata={"alt": "…"})``),
 ``alt`` in the cell's metadata, a line ``#| fig-alt: …`` in the cell.
 """

@@ -226,7 +226,7 @@ def write_results(results_dir, *, scores, tables, models=(), data=None, seed=Non
     provenance = {"models": [dict(model) for model in models], "data": dict(data or {}), "seed": seed}
     texts = {f"{name}.csv": _csv(frame) for name, frame in frames.items()}
     texts["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=False, default=str) + "\n"
-    folder = Path(results_dir)
+    folder = _beside_notebooks(Path(results_dir))
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         _replace(folder / name, text)
@@ -293,6 +293,13 @@ def data_fingerprint(*objects):
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def _beside_notebooks(folder):
+    """Take a relative folder from the checkout, where JupyterLab has started the kernel in its ``notebooks/``."""
+    here = Path.cwd()
+    in_checkout = here.name == "notebooks" and (here.parent / "outputs").is_dir()
+    return here.parent / folder if in_checkout and not folder.is_absolute() else folder
+
+
 def _check_score(i, row):
     unknown = sorted(map(str, set(row) - set(SCORE_COLUMNS)))
     missing = [column for column in SCORE_COLUMNS if column not in row]
@@ -341,7 +348,12 @@ def _replace(path, text):
 
 def _canonical(item):
     if isinstance(item, pd.DataFrame):
-        return {"frame": _csv(item)}
+        return {
+            "frame": [
+                list(map(str, item.columns)),
+                *([_canonical(v) for v in row] for row in item.itertuples(index=False)),
+            ]
+        }
     if isinstance(item, pd.Series | pd.Index | np.ndarray):
         return [_canonical(value) for value in item.tolist()]
     if isinstance(item, Mapping):

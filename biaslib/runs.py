@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def run(notebook, *, params=None, out="outputs", set_parameters=None, name=None)
     set_parameters : mapping, optional
         Single values that go before those of ``params``.
     name : str, optional
-        The run's name; by default the stem of the parameters' file.
+        The run's name; by default the stem of the parameters' file, or ``custom`` where only single values are set.
 
     Returns
     -------
@@ -90,10 +91,13 @@ def run(notebook, *, params=None, out="outputs", set_parameters=None, name=None)
     source = find_notebook(notebook)
     declared = read_parameters(source)
     default_name, values = _values(source.stem, params)
+    if params is None and set_parameters:
+        default_name = "custom"
     values = check_parameters(declared, {**values, **(set_parameters or {})})
     # A formula or picture that no report can show is found before hours of computing, not after.
     check_report(source)
     final = _relative(out) / source.stem / _checked_name(default_name if name is None else name)
+    values = _without_own_results(values, final)
     work = _work_folder(final)
     if any(parameter.name == "results_dir" for parameter in declared):
         values.setdefault("results_dir", (work / "results").as_posix())
@@ -189,10 +193,23 @@ def _values(notebook, params):
 
 def _checked_name(name):
     name = str(name)
-    plain = name and name == Path(name).name and name.isprintable() and len(name) <= 100
-    if not plain or name.startswith(".") or name.endswith(".failed"):
-        raise RunError(f"the run cannot be named {name!r}; give --name with a plain word")
+    if not re.fullmatch(r"[A-Za-z0-9_][\w .+=@-]{0,99}", name, flags=re.ASCII) or name.endswith((".failed", ".", " ")):
+        raise RunError(f"the run cannot be named {name!r}; give --name with plain letters, digits, - and _")
     return name
+
+
+def _without_own_results(values, final):
+    """Leave out a results folder that is the run's own by default; refuse another one that the run would replace."""
+    given = Path(values.get("results_dir", "")) if values.get("results_dir") else None
+    if given is None or not _absolute(given).is_relative_to(_absolute(final)):
+        return values
+    if _absolute(given) != _absolute(final / "results"):
+        raise RunError(f"results_dir {given} lies in the run's own folder, which the run replaces; leave it out")
+    return {name: value for name, value in values.items() if name != "results_dir"}
+
+
+def _absolute(path):
+    return Path(os.path.abspath(path))
 
 
 def _work_folder(final):
@@ -276,7 +293,7 @@ def _finish(source, record, work, place, *, error=""):
     parameters = {name: _renamed(value, work, place) for name, value in record["parameters"].items()}
     results = Path(parameters.get("results_dir", place / "results"))
     within = work / "results" if results == place / "results" else results
-    provenance = _provenance(within, error)
+    provenance = _provenance(within, error, datetime.fromisoformat(record["started"]))
     manifest = {
         "ok": not error,
         "error": error or None,
@@ -331,7 +348,12 @@ def _mark_failed(report):
 
     if not report.is_file():
         return
-    notebook = nbformat.read(report, as_version=4)
+    try:
+        notebook = nbformat.read(report, as_version=4)
+    except ValueError:
+        # Cut off while it was written, as by a full disk: nothing of it can be shown.
+        report.unlink()
+        return
     notebook.metadata.papermill["exception"] = True
     states = [cell.metadata.get("papermill", {}) for cell in notebook.cells]
     ended = [state for state in states if state.get("end_time")]
@@ -343,10 +365,10 @@ def _mark_failed(report):
     _write_beside(report, nbformat.writes(notebook) + "\n")
 
 
-def _provenance(results, error):
-    """What the notebook says of its models, data and seed."""
+def _provenance(results, error, started):
+    """What the notebook says of its models, data and seed; what an earlier run left there says nothing of this one."""
     path = results / "provenance.json"
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_mtime < started.timestamp() - 2:
         return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ read pass through the language-model head.
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from difflib import SequenceMatcher
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -20,6 +20,8 @@ from biaslib.tokens import (
     MASK,
     Encoded,
     as_sentences,
+    as_words,
+    describe_vocabulary,
     encode,
     mask_positions,
     readable_in_place,
@@ -29,8 +31,9 @@ from biaslib.tokens import (
 PLL_VARIANTS = ("original", "within_word_l2r")
 BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 32_768}
 LOGITS_AT_ONCE = 2**25
-_gathering: WeakKeyDictionary = WeakKeyDictionary()
-_attention_modules: WeakKeyDictionary = WeakKeyDictionary()
+NOT_FINITE = "the model's output is not a finite number"
+_traits: WeakKeyDictionary = WeakKeyDictionary()
+_attention_sources: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class Request(NamedTuple):
@@ -40,6 +43,13 @@ class Request(NamedTuple):
     masked: tuple[int, ...]
     read: tuple[int, ...]
     wanted: tuple[tuple[int, ...], ...]
+
+
+class Traits(NamedTuple):
+    """What a model allows: its head run at single places, and sentences of several lengths in one batch."""
+
+    gathers: bool
+    pads: bool
 
 
 class Batch(NamedTuple):
@@ -74,7 +84,7 @@ def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False) -> n
     ValueError
         If a sentence has not exactly one mask; it names the sentence.
     """
-    encoded, positions = mask_positions(lm, sentences)
+    encoded, positions = mask_positions(lm, as_sentences(sentences))
     reasons = [_reason(lm, item) for item in encoded]
     usable = [number for number, reason in enumerate(reasons) if not reason]
     requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), ((),)) for n in usable]
@@ -123,7 +133,7 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
     >>> frame.probability.round(2).tolist()
     [0.11, 0.34]
     """
-    sentences = as_sentences(sentences)
+    sentences, words = as_sentences(sentences), as_words(words)
     resolved = resolve_in_sentences(lm, sentences, words, cases=cases)
     encoded, positions = mask_positions(lm, sentences)
     reasons = [_reason(lm, item) for item in encoded]
@@ -132,7 +142,6 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
         for key, group in resolved.groupby(["sentence_id", "word"], sort=False).token_id
     }
     why = resolved.groupby(["sentence_id", "word"], sort=False).reason.first()
-    words = list(words)
     wanted = [tuple(dict.fromkeys(i for word in words for i in entries[n, word])) for n in range(len(sentences))]
     usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
     requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
@@ -144,6 +153,7 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
             ids = entries[number, word]
             reason = reasons[number] or ("" if ids else why[number, word])
             probability = math.fsum(of_entry[i] for i in ids) if not reason else math.nan
+            reason = reason or ("" if math.isfinite(probability) else NOT_FINITE)
             rows.append((number, sentence, word, probability, reason))
     return pd.DataFrame(rows, columns=["sentence_id", "sentence", "word", "probability", "reason"])
 
@@ -169,17 +179,20 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     ValueError
         If `k` is out of range, or the sentence has not exactly one mask or cannot be scored.
     """
-    if not 1 <= k <= lm.vocabulary_size:
-        raise ValueError(f"k is {k}: take 1 to {lm.vocabulary_size}, the size of the vocabulary")
+    if not isinstance(sentence, str):
+        raise TypeError(f"sentence is a {type(sentence).__name__}: give one text")
+    encoded = encode(lm, [sentence])
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= lm.vocabulary_size:
+        raise ValueError(f"k is {k!r}: take a whole number from 1 to {lm.vocabulary_size}, the vocabulary's size")
     probabilities = mask_distributions(lm, [sentence])[0]
     if np.isnan(probabilities[0]):
-        raise ValueError(f"{_reason(lm, encode(lm, [sentence])[0])}: {sentence!r}")
+        raise ValueError(f"{_reason(lm, encoded[0])}: {sentence!r}")
     best = np.argsort(-probabilities, kind="stable")[:k]
     return pd.DataFrame(
         {
             "rank": np.arange(1, k + 1),
             "word": readable_in_place(lm, sentence, best.tolist()),
-            "token": lm.tokenizer.convert_ids_to_tokens(best.tolist()),
+            "token": describe_vocabulary(lm).token.to_numpy()[best],
             "probability": probabilities[best],
         }
     )
@@ -201,7 +214,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     -------
     DataFrame
         sentence_id, sentence, pll (natural logarithm, summed over tokens), n_tokens, n_unknown (tokens that are
-        the unknown token), reason ("" or why there is no score).
+        the unknown token), reason ("" or why there is no score). A Series' index is kept.
 
     Raises
     ------
@@ -210,7 +223,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     """
     if variant not in PLL_VARIANTS:
         raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(PLL_VARIANTS)}")
-    sentences = as_sentences(sentences)
+    index, sentences = _index_of(sentences), as_sentences(sentences)
     encoded = encode(lm, sentences)
     reasons = [_reason(lm, item, unmasked=True) for item in encoded]
     usable = [n for n, reason in enumerate(reasons) if not reason]
@@ -223,7 +236,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
             requests.append(Request(item.ids, (place, *later), (place,), ((item.ids[place],),)))
             owners.append(n)
     pll = _sums(len(sentences), owners, _log_probabilities(lm, requests, batch_tokens, progress), usable)
-    return _sentence_frame(lm, sentences, encoded, reasons, pll=pll)
+    return _sentence_frame(lm, sentences, encoded, reasons, index, pll=pll)
 
 
 def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> float:
@@ -279,7 +292,7 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
     ValueError
         If the two are not of one length.
     """
-    sides = [as_sentences(first), as_sentences(second)]
+    index, sides = _index_of(first), [as_sentences(first), as_sentences(second)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}")
     encoded = [encode(lm, side) for side in sides]
@@ -302,7 +315,9 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
     usable = [2 * n + side for n, reason in enumerate(reasons) if not reason for side in (0, 1)]
     scored = _log_probabilities(lm, requests, batch_tokens, progress)
     pll = _sums(2 * len(shared), owners, scored, usable).reshape(-1, 2)
-    return pd.DataFrame(
+    finite = np.isfinite(pll).all(axis=1)
+    reasons = [reason or ("" if fine else NOT_FINITE) for reason, fine in zip(reasons, finite, strict=True)]
+    frame = pd.DataFrame(
         {
             "pair_id": np.arange(len(shared)),
             "pll_first": pll[:, 0],
@@ -311,6 +326,7 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
             "reason": pd.Series(reasons, dtype=object),
         }
     )
+    return frame if index is None else frame.set_axis(index)
 
 
 def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
@@ -327,14 +343,15 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
     -------
     DataFrame
         sentence_id, sentence, aul (mean log-probability of the tokens), aula (weighted by the attention that each
-        token receives, not renormalised), n_tokens, n_unknown, reason ("" or why there is no score).
+        token receives, not renormalised; NaN for a model that shows no attention weights), n_tokens, n_unknown,
+        reason ("" or why there is no score). A Series' index is kept.
 
-    Raises
-    ------
-    ValueError
+    Warns
+    -----
+    UserWarning
         If the model shows no attention weights.
     """
-    sentences = as_sentences(sentences)
+    index, sentences = _index_of(sentences), as_sentences(sentences)
     encoded = encode(lm, sentences)
     reasons = [_reason(lm, item, unmasked=True) for item in encoded]
     usable = [n for n, reason in enumerate(reasons) if not reason]
@@ -343,17 +360,20 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
         item = encoded[n]
         places = tuple(range(item.first, item.last))
         requests.append(Request(item.ids, (), places, tuple((item.ids[place],) for place in places)))
-    unique, index = _deduplicate(lm, requests)
+    unique, answers = _deduplicate(lm, requests)
     attention: dict[int, np.ndarray] = {}
     with _received_attention(lm) as received:
+        if received is None:
+            warnings.warn(f"the model {lm.name!r} shows no attention weights: aula is missing", stacklevel=2)
         scored = _log_probabilities_of(lm, unique, batch_tokens, progress, received=received, attention=attention)
     aul, aula = np.full(len(sentences), np.nan), np.full(len(sentences), np.nan)
-    for n, (number, _) in zip(usable, index, strict=True):
+    for n, (number, _) in zip(usable, answers, strict=True):
         log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
-        weight = attention[number][encoded[n].first : encoded[n].last].astype(np.float64)
         aul[n] = log_probability.mean()
-        aula[n] = (weight * log_probability).mean()
-    return _sentence_frame(lm, sentences, encoded, reasons, aul=aul, aula=aula)
+        if number in attention:
+            weight = attention[number][encoded[n].first : encoded[n].last].astype(np.float64)
+            aula[n] = (weight * log_probability).mean()
+    return _sentence_frame(lm, sentences, encoded, reasons, index, aul=aul, aula=aula)
 
 
 def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
@@ -399,6 +419,11 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     return vectors
 
 
+def why_not_scored(lm, sentences) -> list[str]:
+    """Say for each masked sentence why it cannot be scored; "" if it can."""
+    return [_reason(lm, item) for item in mask_positions(lm, as_sentences(sentences))[0]]
+
+
 def _reason(lm, item: Encoded, *, unmasked: bool = False) -> str:
     """Say why a sentence cannot be scored; "" if it can."""
     own = item.ids[item.first : item.last]
@@ -419,9 +444,18 @@ def _count_reasons(reasons: pd.Series) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.value_counts().items())
 
 
-def _sentence_frame(lm, sentences, encoded, reasons, **scores) -> pd.DataFrame:
+def _index_of(sentences):
+    """Keep the index of a Series, so that scores go back to the rows that the sentences came from."""
+    return sentences.index if isinstance(sentences, pd.Series) else None
+
+
+def _sentence_frame(lm, sentences, encoded, reasons, index, **scores) -> pd.DataFrame:
     own = [item.ids[item.first : item.last] for item in encoded]
-    return pd.DataFrame(
+    first = next(iter(scores.values()))
+    reasons = [
+        reason or ("" if np.isfinite(score) else NOT_FINITE) for reason, score in zip(reasons, first, strict=True)
+    ]
+    frame = pd.DataFrame(
         {
             "sentence_id": np.arange(len(sentences)),
             "sentence": pd.Series(sentences, dtype=object),
@@ -431,6 +465,7 @@ def _sentence_frame(lm, sentences, encoded, reasons, **scores) -> pd.DataFrame:
             "reason": pd.Series(reasons, dtype=object),
         }
     )
+    return frame if index is None else frame.set_axis(index)
 
 
 def _shared_places(first: Encoded, second: Encoded) -> list[tuple[int, int]]:
@@ -539,22 +574,16 @@ def _invert(index, n: int) -> list[list[int]]:
 
 def _forward_all(lm, unique, keep: Callable, *, batch_tokens, progress, received=None) -> None:
     """Run the model over all requests and hand `keep` the float32 logits at the places read."""
+    gathers = _traits_of(lm).gathers
+
+    def score(batch, numbers):
+        if received is not None:
+            received.start(batch.attention_mask)
+        keep(numbers, _logits_at(lm, batch, gathers, received).float())
+
     with _inference(lm):
-        gathers = _gathers(lm) if unique else True
-
-        def score(batch, numbers):
-            if received is not None:
-                received.start(batch.attention_mask)
-            keep(numbers, _logits_at(lm, batch, gathers).float())
-
-        _run_batches(
-            lm,
-            unique,
-            score,
-            batch_tokens=batch_tokens,
-            progress=progress,
-            logits="read" if gathers else "all",
-        )
+        logits = "read" if gathers else "all"
+        _run_batches(lm, unique, score, batch_tokens=batch_tokens, progress=progress, logits=logits)
 
 
 def _run_batches(lm, unique, score: Callable, *, batch_tokens, progress, logits) -> None:
@@ -586,16 +615,18 @@ def _score_halving(lm, unique, numbers: list[int], score: Callable) -> None:
 
 def _batches(lm, unique, batch_tokens: int | None, logits) -> Iterator[list[int]]:
     """Pack requests, longest first, by padded tokens and by the logits that they need."""
-    limit = batch_tokens or BATCH_TOKENS[lm.device.partition(":")[0]]
+    limit = BATCH_TOKENS[lm.device.partition(":")[0]] if batch_tokens is None else batch_tokens
     if limit < 1:
         raise ValueError(f"batch_tokens is {batch_tokens}: take a positive number of tokens")
     rows_at_once = max(1, LOGITS_AT_ONCE // lm.vocabulary_size)
+    pads = _traits_of(lm).pads
     batch: list[int] = []
     width = read = 0
     for number in sorted(range(len(unique)), key=lambda n: (-len(unique[n].ids), n)):
         request = unique[number]
         more = {"read": len(request.read), "all": len(request.ids)}.get(logits, 0)
-        if batch and ((len(batch) + 1) * width > limit or read + more > rows_at_once):
+        other_length = not pads and len(request.ids) != width
+        if batch and (other_length or (len(batch) + 1) * width > limit or read + more > rows_at_once):
             yield batch
             batch, read = [], 0
         width = width if batch else len(request.ids)
@@ -640,10 +671,19 @@ def _inference(lm):
             module.training = training
 
 
-def _logits_at(lm, batch: Batch, gathers: bool):
+def _logits_at(lm, batch: Batch, gathers: bool, received=None):
     """Return logits at the places read, shape (places, |V|)."""
-    if not gathers:
-        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[batch.rows, batch.places]
+    options = {"output_attentions": True} if received is not None and received.reported else {}
+    with _gathering(lm, batch) if gathers else nullcontext():
+        output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, **options)
+    for weights in output["attentions"] if options else ():
+        received.add(weights)
+    return output.logits[:, 0] if gathers else output.logits[batch.rows, batch.places]
+
+
+@contextmanager
+def _gathering(lm, batch: Batch):
+    """Let the encoder hand its head the places read alone."""
 
     def gather(module, inputs, output):
         output["last_hidden_state"] = output["last_hidden_state"][batch.rows, batch.places][:, None]
@@ -651,36 +691,56 @@ def _logits_at(lm, batch: Batch, gathers: bool):
 
     handle = lm.model.base_model.register_forward_hook(gather)
     try:
-        return lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask).logits[:, 0]
+        yield
     finally:
         handle.remove()
 
 
-def _gathers(lm) -> bool:
-    """Whether the model's own head can be given the places read alone; checked once on a small batch."""
-    if lm.model not in _gathering:
-        _gathering[lm.model] = lm.model.base_model is not lm.model and _gathering_agrees(lm)
-    return _gathering[lm.model]
+def _traits_of(lm) -> Traits:
+    """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
+    if lm.model not in _traits:
+        with _inference(lm):
+            _traits[lm.model] = Traits(lm.model.base_model is not lm.model and _gathers(lm), _pads(lm))
+    return _traits[lm.model]
 
 
-def _gathering_agrees(lm) -> bool:
+def _probe(lm, *lengths: int) -> Batch:
+    """Make a batch of some of the vocabulary's entries, the second place of each row to be read."""
+    entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != _pad_id(lm)]
+    rows = [
+        tuple(entries[(7 * place + n) % len(entries)] for place in range(length)) for n, length in enumerate(lengths)
+    ]
+    return _batch(lm, [Request(row, (), (1,), ()) for row in rows])
+
+
+def _alike(lm, one, other) -> bool:
     import torch
 
-    token_id = lm.tokenizer.mask_token_id
-    probe = [Request((token_id,) * 4, (), (1, 2), ()), Request((token_id,) * 3, (), (0,), ())]
-    batch = _batch(lm, probe)
-    with _inference(lm):
-        full = _logits_at(lm, batch, gathers=False)
-        try:
-            gathered = _logits_at(lm, batch, gathers=True)
-        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-            return False
     tolerance = 1e-4 if lm.dtype in ("float32", "float64") else 5e-2
-    return gathered.shape == full.shape and torch.allclose(gathered, full, rtol=tolerance, atol=tolerance)
+    return one.shape == other.shape and torch.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def _gathers(lm) -> bool:
+    """Whether the model's own head gives the same for single places as for whole sentences."""
+    batch = _probe(lm, 5, 3)
+    full = _logits_at(lm, batch, gathers=False)
+    try:
+        return _alike(lm, full, _logits_at(lm, batch, gathers=True))
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+        return False
+
+
+def _pads(lm) -> bool:
+    """Whether a sentence scores the same beside a longer one; not so where padding takes part (FNet)."""
+    alone = _logits_at(lm, _probe(lm, 4), gathers=False)
+    return _alike(lm, alone, _logits_at(lm, _probe(lm, 4, 11), gathers=False)[:1])
 
 
 class _Received:
     """The attention that each token receives, added up layer by layer as the model runs."""
+
+    def __init__(self, reported: bool):
+        self.reported = reported
 
     def start(self, attention_mask) -> None:
         self.query = attention_mask.float()
@@ -698,66 +758,74 @@ class _Received:
 
 @contextmanager
 def _received_attention(lm):
-    """Switch the model to eager attention and listen to its attention modules, one layer at a time."""
-    _gathers(lm)  # before anyone listens: its own forwards are no sentence's
+    """Listen to a model's attention, in eager mode; None where it shows no attention weights."""
+    _traits_of(lm)  # before anyone listens: its own forwards are no sentence's
     before = lm.model.config._attn_implementation
-    lm.model.set_attn_implementation("eager")
-    received = _Received()
-
-    def listen(module, inputs, output):
-        received.add(_weights_in(output))
-
     handles = []
     try:
-        handles = [module.register_forward_hook(listen) for module in _modules_with_attention(lm)]
+        if before != "eager":
+            lm.model.set_attn_implementation("eager")
+        source = _attention_source(lm)
+        received = _Received(reported=source == "reported") if source else None
+        handles = [
+            module.register_forward_hook(lambda module, inputs, output: received.add(_weights_in(output)))
+            for module in (source if isinstance(source, list) else ())
+        ]
         yield received
     finally:
         for handle in handles:
             handle.remove()
-        lm.model.set_attn_implementation(before)
+        if lm.model.config._attn_implementation != before:
+            lm.model.set_attn_implementation(before)
 
 
 def _weights_in(output):
-    """Find attention weights, a square (batch, heads, queries, keys), among what a module returned."""
-    import torch
-
+    """Find attention weights among what a module returned."""
     parts = output if isinstance(output, tuple) else ()
-    for part in parts:
-        if torch.is_tensor(part) and part.ndim == 4 and part.shape[-1] == part.shape[-2]:
-            return part
-    return None
+    return next((part for part in parts if _is_attention(part)), None)
 
 
-def _modules_with_attention(lm) -> list:
-    """Find the innermost modules that return the attention weights which the model reports."""
-    if lm.model not in _attention_modules:
-        _attention_modules[lm.model] = _find_attention(lm)
-    return _attention_modules[lm.model]
-
-
-def _find_attention(lm) -> list:
+def _is_attention(part) -> bool:
+    """Whether this is a square of weights for each sentence and head: (batch, heads, queries, keys)."""
     import torch
 
+    return torch.is_tensor(part) and part.ndim == 4 and part.shape[-1] == part.shape[-2]
+
+
+def _attention_source(lm):
+    """Tell where attention weights are read: at modules, layer by layer; as reported, all at once; or nowhere."""
+    if lm.model not in _attention_sources:
+        with _inference(lm):
+            _attention_sources[lm.model] = _find_attention(lm)
+    return _attention_sources[lm.model]
+
+
+def _find_attention(lm):
+    batch = _probe(lm, 7)
+    calls, output = _listened(lm, batch, output_attentions=True)
+    reported = output.get("attentions") or ()
+    if not reported or not all(map(_is_attention, reported)):
+        return None
+    # The innermost module that returned the very tensor that is reported comes first; a shared one counts once.
+    owners = {seen.data_ptr(): module for module, seen in reversed(calls) if seen is not None}
+    modules = list(dict.fromkeys(owners.get(weights.data_ptr()) for weights in reported))
+    if None in modules:
+        return "reported"
+    calls, _ = _listened(lm, batch)
+    heard = [seen for module, seen in calls if module in modules]
+    return modules if len(heard) == len(reported) and all(seen is not None for seen in heard) else "reported"
+
+
+def _listened(lm, batch: Batch, **options):
+    """Run a batch and list, in order, each module with the attention weights that it returned."""
     calls = []
     handles = [
         module.register_forward_hook(lambda module, inputs, output: calls.append((module, _weights_in(output))))
         for module in lm.model.modules()
     ]
-    token_id = lm.tokenizer.mask_token_id
-    batch = _batch(lm, [Request((token_id,) * 7, (), (), ())])
     try:
-        with _inference(lm):
-            output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, output_attentions=True)
+        output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, **options)
     finally:
         for handle in handles:
             handle.remove()
-    reported = output.get("attentions") or ()
-    found: dict = {}
-    for weights in reported:
-        matches = [module for module, seen in calls if seen is not None and torch.equal(seen, weights)]
-        if not matches:
-            raise ValueError(f"the attention weights of {lm.name!r} cannot be read: AULA needs them")
-        found[matches[0]] = True
-    if not found:
-        raise ValueError(f"the model {lm.name!r} returns no attention weights: AULA needs them")
-    return list(found)
+    return calls, output

@@ -140,6 +140,8 @@ def compare_shares(words, *, seed, n_resamples=9999):
     [0.5, 0.5]
     """
     shares = sentiment_shares(words)
+    if shares.empty:
+        raise ValueError("the frame has no name: there is nothing to compare")
     left_out = int(shares.drop_duplicates(["name", "sentences"])["n_left_out"].sum())
     wide = shares.pivot(index="name", columns=["sentiment", "sentences"], values="share")
     usable = wide.dropna()

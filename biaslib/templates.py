@@ -4,6 +4,7 @@ A template is plain text with a slot in braces, ``"She is a {name} who is [MASK]
 it is: it marks the predicted word for every model.
 """
 
+import csv
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -93,12 +94,24 @@ def read_names(name_or_path):
     if not path.is_file():
         raise ValueError(f"no names {str(name_or_path)!r}: give 'animals' or a CSV file with columns name and group")
     try:
-        frame = pd.read_csv(path, keep_default_na=False, encoding="utf-8", dtype={"name": str, "group": str})
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = [row for row in csv.reader(file, strict=True) if row]
+    except (csv.Error, UnicodeDecodeError, ValueError) as error:
         raise ValueError(f"{path} is not readable CSV: {' '.join(str(error).split())}") from None
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise ValueError(
+                f"{path} has {len(row)} fields in row {number} and {len(header)} in its header: quote commas"
+            )
+    frame = pd.DataFrame(rows, columns=[column.strip() for column in header])
+    if "wikipedia_frequency" in frame:
+        frame["wikipedia_frequency"] = pd.to_numeric(frame["wikipedia_frequency"], errors="coerce")
     missing = {"name", "group"} - set(frame.columns)
     if missing:
-        raise ValueError(f"{path} lacks the column(s) {', '.join(sorted(missing))}")
+        found = ", ".join(map(str, frame.columns))
+        raise ValueError(
+            f"{path} lacks the column(s) {', '.join(sorted(missing))}, it has: {found}; separate columns by commas"
+        )
     check_names(frame["name"])
     without = frame.loc[frame["group"].str.strip() == "", "name"]
     if len(without):
@@ -182,6 +195,36 @@ def expand(templates, names, article="literal"):
         for condition, template in zip(templates["condition"], templates["template"], strict=True)
     ]
     return pd.DataFrame(rows, columns=["name", "condition", "template", "sentence"])
+
+
+def by_condition(templates, conditions):
+    """Take the templates of each condition.
+
+    Parameters
+    ----------
+    templates : pandas.DataFrame
+        ``condition template``, as `read_templates` gives it.
+    conditions : sequence of str
+
+    Returns
+    -------
+    dict of str to list of str
+
+    Raises
+    ------
+    ValueError
+        If a condition has no template.
+
+    Examples
+    --------
+    >>> {name: len(found) for name, found in by_condition(read_templates("speciesism"), ["object", "human"]).items()}
+    {'object': 6, 'human': 2}
+    """
+    found = templates.groupby("condition", sort=False)["template"].agg(list).to_dict()
+    missing = [condition for condition in conditions if condition not in found]
+    if missing:
+        raise ValueError(f"no template for {', '.join(missing)}: the conditions are {', '.join(conditions)}")
+    return {condition: found[condition] for condition in conditions}
 
 
 def check_names(names):

@@ -1,5 +1,6 @@
 """Which vocabulary entry a word is in its place, and what the entries of a vocabulary read as."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,6 +12,7 @@ import pandas as pd
 MASK = "[MASK]"
 CASES = {"as_is": str, "lower": str.lower, "title": str.capitalize}
 NOT_ONE_TOKEN = "not one token"
+_ODD_SPACE = re.compile(r"(?:^|\s)\s$|[^\S ]$")
 
 
 class Encoded(NamedTuple):
@@ -33,10 +35,12 @@ def as_sentences(sentences) -> list[str]:
     """
     if isinstance(sentences, str):
         raise TypeError("sentences is one text: give a list of texts, [text]")
+    if isinstance(sentences, pd.DataFrame | dict | set | bytes) or not hasattr(sentences, "__iter__"):
+        raise TypeError(f"sentences is a {type(sentences).__name__}: give a list of texts, or one column of a frame")
     sentences = list(sentences)
     for number, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
-            raise TypeError(f"sentence {number} is {sentence!r}, not a text: drop or fill missing values first")
+            raise TypeError(f"sentence {number} is {sentence!r}, not a text: leave it out, or make it one")
         try:
             sentence.encode("utf-8")
         except UnicodeEncodeError:
@@ -46,6 +50,8 @@ def as_sentences(sentences) -> list[str]:
 
 def encode(lm, sentences: Sequence[str]) -> list[Encoded]:
     """Encode texts, `[MASK]` standing for the model's own mask token, nothing cut off."""
+    if not hasattr(lm, "tokenizer"):
+        raise TypeError(f"{lm!r} is no loaded model: give load_masked_lm({lm!r})")
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in as_sentences(sentences)]
     if not texts:
         return []
@@ -56,11 +62,12 @@ def encode(lm, sentences: Sequence[str]) -> list[Encoded]:
 
 def _added_around(tokenizer) -> tuple[int, int]:
     """Count the special tokens that the tokenizer adds before and after a text."""
-    inside = tokenizer("a", add_special_tokens=False)["input_ids"]
-    around = tokenizer("a")["input_ids"]
-    for before in range(len(around) - len(inside) + 1):
-        if around[before : before + len(inside)] == inside:
-            return before, len(around) - before - len(inside)
+    for text in ("a", "the", "1", ".", "。"):
+        inside = tokenizer(text, add_special_tokens=False)["input_ids"]
+        around = tokenizer(text)["input_ids"]
+        for before in range(len(around) - len(inside) + 1):
+            if inside and around[before : before + len(inside)] == inside:
+                return before, len(around) - before - len(inside)
     raise ValueError(f"the tokenizer {type(tokenizer).__name__} rewrites a text when it adds special tokens")
 
 
@@ -77,13 +84,16 @@ def mask_positions(lm, sentences: Sequence[str]) -> tuple[list[Encoded], list[in
     for number, (sentence, item) in enumerate(zip(sentences, encoded, strict=True)):
         places = [place for place, token_id in enumerate(item.ids) if token_id == lm.tokenizer.mask_token_id]
         if len(places) != 1:
-            found = f"{len(places)} masks" if places else f"no {MASK}"
+            found = f"{len(places)} of them" if places else "none"
             raise ValueError(f"exactly one {MASK} must be in a sentence, this one has {found}: {sentence!r}")
         place = places[0]
-        if place > item.first and _is_lone_piece(lm.tokenizer, item.ids[place - 1]):
+        left_alone = place > item.first and _is_lone_piece(lm.tokenizer, item.ids[place - 1])
+        before_mask = sentence.replace(lm.tokenizer.mask_token, MASK).partition(MASK)[0]
+        # The mask token swallows white space that would be a piece of its own before a word.
+        if left_alone or (_word_start_mark(lm.tokenizer) == "Ġ" and _ODD_SPACE.search(before_mask)):
             raise ValueError(
-                f"a piece of white space is left alone before the mask of {sentence!r}: write the mask where the word "
-                "would stand; if it does, load a tokenizer whose mask token has lstrip=True"
+                f"a piece of white space is left alone before the mask of {sentence!r}: write one space before the "
+                "mask; if there is one, load a tokenizer whose mask token has lstrip=True"
             )
         positions.append(place)
         encoded[number] = _with_glued_tail(lm, sentence, item, place)
@@ -103,10 +113,10 @@ def _with_glued_tail(lm, sentence: str, item: Encoded, place: int) -> Encoded:
         return item
     head = item.ids[:place]
     probes = _probe_words(tokenizer)
-    filled = encode(lm, [sentence.replace(tokenizer.mask_token, MASK).replace(MASK, word) for word in probes])
+    filled = encode(lm, [sentence.replace(tokenizer.mask_token, MASK).replace(MASK, text) for text, _ in probes])
     tails = Counter(
         full.ids[place + 1 :]
-        for full, token_id in zip(filled, probes.values(), strict=True)
+        for full, (_, token_id) in zip(filled, probes, strict=True)
         if full.ids[: place + 1] == (*head, token_id)
     )
     if not tails:
@@ -116,11 +126,14 @@ def _with_glued_tail(lm, sentence: str, item: Encoded, place: int) -> Encoded:
 
 
 @lru_cache(maxsize=4)
-def _probe_words(tokenizer, n: int = 12) -> dict[str, int]:
-    """Take the first whole words of a unigram vocabulary, which lists the commonest first."""
+def _probe_words(tokenizer, n: int = 12) -> list[tuple[str, int]]:
+    """Take the first entries that begin and that continue words; a unigram vocabulary lists the commonest first."""
     entries = sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
-    words = {token[1:]: token_id for token, token_id in entries if token[0] == "▁" and token[1:].isalpha()}
-    return dict(list({word: i for word, i in words.items() if len(word) > 1}.items())[:n])
+    lettered = [(token, token_id) for token, token_id in entries if len(token) > 2 and token.strip("▁").isalpha()]
+    begin = [(token[1:], token_id) for token, token_id in lettered if token[0] == "▁"]
+    # After an opening bracket or quotation mark a word has no ▁ of its own.
+    proceed = [(token, token_id) for token, token_id in lettered if "▁" not in token]
+    return begin[:n] + proceed[:n]
 
 
 def _is_lone_piece(tokenizer, token_id: int) -> bool:
@@ -166,8 +179,9 @@ def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[st
 
 def resolve_in_sentences(lm, sentences: Sequence[str], words: Sequence[str], *, cases=("as_is",)) -> pd.DataFrame:
     """Find the entries of words in many sentences at once: :func:`resolve_words` with a column sentence_id."""
+    sentences = as_sentences(sentences)
     encoded, positions = mask_positions(lm, sentences)
-    spellings = _spellings(words, cases)
+    spellings = _spellings(as_words(words), cases)
     sentences = [sentence.replace(lm.tokenizer.mask_token, MASK) for sentence in sentences]
     written = encode(lm, [sentence.replace(MASK, spelling) for sentence in sentences for _, spelling in spellings])
     rows = []
@@ -183,14 +197,27 @@ def resolve_in_sentences(lm, sentences: Sequence[str], words: Sequence[str], *, 
     return frame
 
 
-def _spellings(words: Sequence[str], cases: Sequence[str]) -> list[tuple[str, str]]:
+def as_words(words) -> list[str]:
+    """Check that `words` is a sequence of texts.
+
+    Raises
+    ------
+    TypeError
+        If it is one text, or an entry is no text.
+    """
     if isinstance(words, str):
         raise TypeError(f"words is one text: give a list of words, [{words!r}]")
-    if isinstance(cases, str) or not set(cases) <= set(CASES):
-        raise ValueError(f"unknown cases {cases!r}: use a list of {', '.join(CASES)}")
+    words = list(words)
     for word in words:
         if not isinstance(word, str):
             raise TypeError(f"word {word!r} is not a text: quote it")
+    return words
+
+
+def _spellings(words: Sequence[str], cases: Sequence[str]) -> list[tuple[str, str]]:
+    cases = [cases] if isinstance(cases, str) else list(cases)
+    if not cases or not set(cases) <= set(CASES):
+        raise ValueError(f"unknown cases {cases!r}: use a list of {', '.join(CASES)}")
     return [
         (word, spelling)
         for word in dict.fromkeys(words)
@@ -205,6 +232,8 @@ def _entry(tokenizer, masked: tuple, place: int, full: tuple, spelling: str) -> 
     if len(full) != len(masked) or full[:place] != masked[:place] or full[place + 1 :] != masked[place + 1 :]:
         return None, NOT_ONE_TOKEN
     token_id = full[place]
+    if _is_lone_piece(tokenizer, token_id):
+        return None, NOT_ONE_TOKEN
     if token_id == tokenizer.unk_token_id:
         return None, "not in the vocabulary"
     if token_id in tokenizer.all_special_ids:
@@ -226,7 +255,7 @@ def describe_vocabulary(lm) -> pd.DataFrame:
         the mark of a word's start gone, a continuation marked ``##`` in every tokenizer family; no two are the
         same), kind ("word", "piece" of a word, "special", "not a word": no letter in it).
     """
-    tokens, texts, starts = _vocabulary(lm.tokenizer, lm.vocabulary_size)
+    tokens, texts, starts = _vocabulary(lm.tokenizer, lm.vocabulary_size, len(lm.tokenizer))
     special = _special_entries(lm.tokenizer, tokens)
     read = zip(tokens, texts, starts, special, strict=True)
     words = pd.Series([_readable(*entry) for entry in read], dtype=object)
@@ -251,7 +280,7 @@ def readable_in_place(lm, sentence: str, token_ids: Sequence[int]) -> list[str]:
     At the start of a sentence byte-level vocabularies write words without the mark of a word's start, so that
     only the place tells ``He`` from the end of a longer word.
     """
-    tokens, texts, _ = _vocabulary(lm.tokenizer, lm.vocabulary_size)
+    tokens, texts, _ = _vocabulary(lm.tokenizer, lm.vocabulary_size, len(lm.tokenizer))
     chosen = [texts[token_id] for token_id in token_ids]
     entries = resolve_words(lm, sentence, chosen).set_index("word").token_id
     special = _special_entries(lm.tokenizer, [tokens[token_id] for token_id in token_ids])
@@ -270,33 +299,36 @@ def _special_entries(tokenizer, tokens: Sequence[str]) -> np.ndarray:
 
 
 @lru_cache(maxsize=2)
-def _vocabulary(tokenizer, size: int) -> tuple[list[str], list[str], np.ndarray]:
-    """List tokens, their plain texts, and whether each begins a word, for `size` entries."""
+def _vocabulary(tokenizer, size: int, n_tokens: int) -> tuple[list[str], list[str], np.ndarray]:
+    """List tokens, their plain texts, and whether each can be a whole word; `n_tokens` tells a tokenizer that grew."""
     tokens = [f"[id {number}]" for number in range(size)]
     for token, token_id in tokenizer.get_vocab().items():
         if token_id < size:
             tokens[token_id] = token
     mark = _word_start_mark(tokenizer)
-    if mark == "##":
-        return (
-            tokens,
-            [token.removeprefix("##") for token in tokens],
-            _array(not t.startswith("##") for t in tokens),
-        )
-    starts = _array(token.startswith(mark) for token in tokens)
+    whole = {
+        "##": lambda token: not token.startswith("##"),
+        "@@": lambda token: not token.endswith("@@"),
+        "</w>": lambda token: token.endswith("</w>"),
+    }.get(mark, lambda token: token.startswith(mark))
+    starts = _array(map(whole, tokens))
+    if mark == "Ġ":
+        from tokenizers.decoders import ByteLevel
+
+        decoder = ByteLevel()
+        return tokens, [decoder.decode([token]).strip() for token in tokens], starts
     if mark == "▁":
         return tokens, [token.replace("▁", " ").strip() for token in tokens], starts
-    from tokenizers.decoders import ByteLevel
-
-    decoder = ByteLevel()
-    return tokens, [decoder.decode([token]).strip() for token in tokens], starts
+    return tokens, [token.removeprefix("##").removesuffix("@@").removesuffix("</w>") for token in tokens], starts
 
 
 @lru_cache(maxsize=4)
 def _word_start_mark(tokenizer) -> str:
-    """Tell the family: ``Ġ`` or ``▁`` mark the start of a word, ``##`` its continuation."""
+    """Tell the family: ``Ġ`` or ``▁`` mark a word's start, ``##`` and ``@@`` a piece, ``</w>`` a word's end."""
     vocabulary = tokenizer.get_vocab()
-    return max("##", "Ġ", "▁", key=lambda mark: sum(token.startswith(mark) for token in vocabulary))
+    count = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in ("##", "Ġ", "▁")}
+    count |= {mark: sum(token.endswith(mark) for token in vocabulary) for mark in ("@@", "</w>")}
+    return max(count, key=count.get)
 
 
 def _array(values) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from notebooks_for_tests import write_notebook
@@ -77,12 +76,10 @@ def test_version_and_help(capsys):
     assert "--help-parameters" in capsys.readouterr().out
 
 
-def test_help_is_quick():
-    started = time.perf_counter()
+def test_help_loads_nothing_heavy():
     program = "import sys; from biaslib.cli import main; main(['--help']); print([*sys.modules])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"papermill", "nbformat", "pandas"} & set(shown.stdout.split("'"))
-    assert time.perf_counter() - started < 3
 
 
 def test_a_failed_cell_exits_1_and_names_the_partial_report(folder, capfd):
@@ -90,12 +87,17 @@ def test_a_failed_cell_exits_1_and_names_the_partial_report(folder, capfd):
     output, errors = capfd.readouterr()
     assert output == ""
     assert errors == (
-        "biaslib: ZeroDivisionError: division by zero; the partial report is outputs/paper/demo.failed/report.html\n"
+        "biaslib: ZeroDivisionError: division by zero; the partial report is outputs/paper/custom.failed/report.html\n"
     )
 
 
 def test_success_says_where_the_report_lies(folder, capfd):
     write_notebook("good.ipynb", "print(label)", parameters='label: str = "a"')
     assert main(["run", "good.ipynb", "-p", "label", "-1", "--out", "{runs}"]) == 0
-    assert capfd.readouterr() == ("Report: {runs}/good/default/report.html\n", "")
-    assert (folder / "{runs}/good/default/report.html").is_file()
+    assert capfd.readouterr() == ("Report: {runs}/good/custom/report.html\n", "")
+    assert (folder / "{runs}/good/custom/report.html").is_file()
+
+
+def test_an_option_given_twice_is_refused(folder, capfd):
+    assert main(["run", "paper", "-f", "a.yaml", "-f", "b.yaml"]) == 2
+    assert "-f is given twice" in capfd.readouterr().err

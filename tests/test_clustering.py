@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslib.clustering import cluster, group_cohesion, token_match_rate
+from biaslib.clustering import agreement_by_min_z, cluster, group_cohesion, token_match_rate
 
 TRAP = {"1": set("ab"), "2": set("abc"), "3": set("cde"), "4": set("defg")}
 SETS = st.dictionaries(st.text(min_size=1, max_size=3), st.sets(st.sampled_from("abcdefgh")), min_size=2, max_size=7)
@@ -146,3 +146,20 @@ def test_cohesion_repeats_with_its_seed():
     groups = {"a": "x", "b": "x", "c": "y"}
     first, second = (group_cohesion(GOOD, groups, n_permutations=50, seed=3) for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
+
+
+def test_agreement_refuses_a_threshold_below_the_frames():
+    frame = pd.DataFrame({"name": ["a", "b"], "word": ["x", "x"], "z": [2.0, 2.5], "log_ratio": 1.0, "kept": True})
+    frame.attrs["min_z"] = 1.5
+    with pytest.raises(ValueError, match=r"no word below min_z = 1\.5"):
+        agreement_by_min_z(frame, {"a": "g", "b": "h"}, [0.5], reference=2.0, n_clusters=2)
+
+
+def test_agreement_keeps_names_that_lose_all_their_words():
+    frame = pd.DataFrame(
+        {"name": ["a", "b", "c"], "word": ["x", "x", "y"], "z": [2.0, 3.0, 3.0], "log_ratio": 1.0, "kept": True}
+    )
+    groups = {"a": "g", "b": "g", "c": "h"}
+    curve = agreement_by_min_z(frame, groups, [2.0, 2.5], reference=2.0, n_clusters=2, n_permutations=99)
+    assert curve.n.tolist() == [3, 3] and curve.n_empty.tolist() == [0, 1]
+    assert curve.like_reference[0] == 1.0 and curve.statistic[0] == 1.0

@@ -38,6 +38,7 @@ def fake(monkeypatch):
             )
 
         monkeypatch.setattr(scoring, "mask_distributions", mask_distributions)
+        monkeypatch.setattr(scoring, "why_not_scored", lambda lm, sentences: ["too long"] * len(sentences))
         monkeypatch.setattr(tokens, "describe_vocabulary", describe_vocabulary)
         return SimpleNamespace(lm=None, calls=calls)
 
@@ -65,7 +66,7 @@ def test_by_hand(fake):
     assert frame["z"][:3].tolist() == pytest.approx([2**-0.5, 2**-0.5, -(2**0.5)])
     assert math.isnan(frame["log_ratio"][3]) and math.isnan(frame["z"][3])
     assert frame["kept"].tolist() == [False, False, True, False]
-    assert frame.attrs == {"n_zero": {"pig": 1}, "skipped": {}}
+    assert frame.attrs == {"n_zero": {"pig": 1}, "skipped": {}, "min_z": 0.0}
 
 
 def test_the_floor_is_one_over_the_vocabulary():
@@ -151,7 +152,7 @@ def test_a_name_over_the_limit_is_reported(fake):
     session = fake(PIG, WORDS)
     with pytest.warns(UserWarning, match="no contrast for owl"):
         frame = contrast(session.lm, ["owl", "pig"], OBJECT, HUMAN, min_z=1)
-    assert frame.attrs["skipped"] == {"owl": "over the model's limit: 'This is a owl which is [MASK].'"}
+    assert frame.attrs["skipped"] == {"owl": "too long: 'This is a owl which is [MASK].'"}
     assert frame["name"].cat.categories.tolist() == ["pig"]
     assert word_sets(frame) == {"pig": {"shy"}}
 

@@ -39,7 +39,7 @@ def rewrite(folder, change):
 
 def test_demo_is_the_shipped_model_in_float32(demo):
     assert (demo.name, demo.dtype, demo.device, demo.max_tokens) == ("demo", "float32", "cpu", 512)
-    assert demo.vocabulary_size == 30522 and demo.for_trying_out
+    assert demo.vocabulary_size == 30522 and demo.describe()["for_trying_out"]
     assert demo.describe()["fingerprint"] == demo.fingerprint and len(demo.fingerprint) == 16
     json.dumps(demo.describe())
 
@@ -203,6 +203,45 @@ def test_fingerprint_tells_models_apart(tmp_path):
         lambda weights: {**weights, "cls.predictions.bias": weights["cls.predictions.bias"] + 1e-6},
     )
     assert load_masked_lm(tmp_path / "two").fingerprint != one.fingerprint
+
+
+def test_fingerprint_covers_what_is_not_a_weight(bert):
+    plain = load_masked_lm(bert).fingerprint
+    config = json.loads((bert / "config.json").read_text())
+    (bert / "config.json").write_text(json.dumps({**config, "num_attention_heads": 2}))
+    heads = load_masked_lm(bert).fingerprint
+    model, tokenizer = tiny_models.build("bert_cased")
+    lowered = tiny_models.build("bert_uncased")[1].__class__(vocab=tokenizer.get_vocab(), do_lower_case=True)
+    lm = load_masked_lm((model, lowered))
+    before = lm.fingerprint
+    with torch.no_grad():
+        model.cls.predictions.bias += 1e-3
+    assert len({plain, heads, before, lm.fingerprint}) == 4
+
+
+def test_fingerprint_does_not_depend_on_use(bert):
+    lm = load_masked_lm(bert)
+    before = lm.fingerprint
+    lm.tokenizer(["he", "he is here"], padding=True, truncation=True, max_length=3)
+    scoring.all_unmasked_likelihood(lm, ["He is."])
+    assert lm.fingerprint == before
+
+
+def test_a_copy_of_the_embedded_model_still_says_what_it_is(tmp_path):
+    from biaslib.models import DEMO_FOLDER
+
+    copied = load_masked_lm(shutil.copytree(DEMO_FOLDER, tmp_path / "mine"))
+    assert (
+        copied.describe()["for_trying_out"]
+        and not load_masked_lm(tiny_models.save("bert_cased", tmp_path / "other")).describe()["for_trying_out"]
+    )
+
+
+def test_a_model_that_cannot_be_measured_is_named(bert):
+    def fail(lm):
+        raise ValueError("no such word")
+
+    one_line(lambda: measure_each([bert], fail), f"model {str(bert)!r}: no such word")
 
 
 def test_a_model_is_released_before_the_next_is_loaded(bert, tmp_path):

@@ -282,3 +282,18 @@ def test_a_missing_yaml_file_is_said(tmp_path):
         read_values(tmp_path / "absent.yaml")
     with pytest.raises(ParameterError, match="cannot be read"):
         read_values(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("words", "a\nb"), ("words", "[a, b"), ("weights", "1_0"), ("min_z", "1_0"), ("label", "\udcff")]
+)
+def test_text_that_would_be_read_as_something_else_is_refused(parameters, name, text):
+    assert name in refusal(parameters, {name: text}, text=True)
+
+
+@pytest.mark.parametrize("text", ["min_z: 1:30.5\n", "words: &a [*a]\n", "words: " + "[" * 2000 + "]" * 2000 + "\n"])
+def test_yaml_that_python_cannot_hold_or_reads_by_base_60_is_refused(tmp_path, text):
+    path = write_yaml(tmp_path, text)
+    with pytest.raises(ParameterError) as error:
+        check_parameters([Parameter("words", "list[str]", []), Parameter("min_z", "float", 1.0)], read_values(path))
+    assert "\n" not in str(error.value)

@@ -132,12 +132,12 @@ def test_sentiment_bars_end_to_end_and_say_what_is_left_out():
     bars = {(bar.get_label(), i): patch.get_width() for bar in axes.containers for i, patch in enumerate(bar)}
     assert bars[("negative", 0)] == 1 and bars[("positive", 3)] == 1
     assert [t.get_text() for t in axes.get_yticklabels()] == [
-        "farm, object",
-        "farm, human",
-        "companion, object",
-        "companion, human",
+        "farm, as a thing",
+        "farm, as a person",
+        "companion, as a thing",
+        "companion, as a person",
     ]
-    assert " 1 (+1 left out)" in texts(figure)
+    assert " n = 1 (1 left out)" in texts(figure)
     assert {bar.patches[0].get_hatch() for bar in axes.containers} == {"//", "", ".."}
 
 

@@ -72,7 +72,7 @@ def good(folder):
 def failed(good):
     """A failed run after a good one of the same name."""
     before = files_of(good.folder)
-    return run("paper", set_parameters={"mode": "raise"}), before
+    return run("paper", params="demo", set_parameters={"mode": "raise"}), before
 
 
 def files_of(folder):
@@ -153,7 +153,7 @@ def test_a_failed_run_is_kept_apart_and_the_earlier_one_survives(failed, good):
 
 
 def test_a_killed_kernel_is_a_failure_that_claims_no_success(failed, good):
-    done = run("paper", set_parameters={"mode": "kill"})
+    done = run("paper", params="demo", set_parameters={"mode": "kill"})
     assert not done.ok
     assert "kernel died" in done.error
     notebook = nbformat.read(done.report, 4)
@@ -165,7 +165,7 @@ def test_a_killed_kernel_is_a_failure_that_claims_no_success(failed, good):
 
 
 def test_a_success_replaces_the_earlier_run_and_the_failed_one(failed):
-    done = run("paper", set_parameters={"label": "again"})
+    done = run("paper", params="demo", set_parameters={"label": "again"})
     assert done.ok
     assert done.results.joinpath("scores.csv").read_text().split(",")[1] == "again"
     assert [path.name for path in done.folder.parent.iterdir()] == ["demo"]
@@ -337,3 +337,23 @@ def test_nothing_starts_when_something_is_wrong(quick):
     with pytest.raises(ReportError, match="foo"):
         run("formula", out="o")
     assert not Path("o").exists()
+
+
+def test_single_values_alone_do_not_replace_the_demo_run(quick):
+    assert run("paper", set_parameters={"label": "mine"}).folder.name == "custom"
+    assert run("paper", set_parameters={"label": "mine"}, name="mine").folder.name == "mine"
+
+
+def test_a_results_folder_that_the_run_would_replace_is_not_lost(quick):
+    """The run's own results are its default; another folder inside the run is refused."""
+    quick(lambda work: (work / "results").mkdir())
+    done = run("paper", set_parameters={"results_dir": "outputs/paper/own/results"}, name="own")
+    assert done.ok and Path("outputs/paper/own/results").is_dir()
+    with pytest.raises(RunError, match="lies in the run's own folder"):
+        run("paper", set_parameters={"results_dir": "outputs/paper/own"}, name="own")
+
+
+@pytest.mark.parametrize("name", ["ε", 'a"b', "a\\b", "../a", ".a", "a.failed", ""])
+def test_a_run_has_a_plain_name(quick, name):
+    with pytest.raises(RunError, match="cannot be named"):
+        run("paper", name=name)

@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslib import scoring
+from biaslib.models import load_masked_lm
 
 SENTENCES = [
     "She is a doctor who is kind.",
@@ -233,8 +235,17 @@ def test_bad_input_is_named(demo):
         scoring.shared_pseudo_log_likelihood(demo, ["a"], ["a", "b"])
     with pytest.raises(ValueError, match="k is 0"):
         scoring.top_words(demo, "[MASK] is.", 0)
-    with pytest.raises(ValueError, match="batch_tokens is -1"):
-        scoring.pseudo_log_likelihood(demo, ["He is."], batch_tokens=-1)
+    for wrong in (-1, 0):
+        with pytest.raises(ValueError, match=f"batch_tokens is {wrong}"):
+            scoring.pseudo_log_likelihood(demo, ["He is."], batch_tokens=wrong)
+    with pytest.raises(ValueError, match=r"k is 2\.5"):
+        scoring.top_words(demo, "[MASK] is.", 2.5)
+    with pytest.raises(TypeError, match="give one text"):
+        scoring.top_words(demo, ["[MASK] is."])
+    with pytest.raises(TypeError, match="DataFrame: give a list of texts, or one column"):
+        scoring.pseudo_log_likelihood(demo, pd.DataFrame({"text": ["He is."]}))
+    with pytest.raises(TypeError, match=r"give load_masked_lm\('demo'\)"):
+        scoring.pseudo_log_likelihood("demo", ["He is."])
 
 
 def test_frames_of_pandas_are_taken_as_they_are(demo):
@@ -308,16 +319,12 @@ def test_mode_and_attention_of_the_model_are_restored(tiny):
 
 
 def test_the_first_aula_under_sdpa_is_not_empty(tiny, tmp_path):
-    from biaslib.models import load_masked_lm
-
     lm = load_masked_lm(tiny_models.save("bert_cased", tmp_path))
     assert lm.model.config._attn_implementation == "sdpa"
     assert scoring.all_unmasked_likelihood(lm, ["He is a nurse."]).aula.item() < 0
 
 
 def test_a_family_whose_head_needs_the_whole_sentence_runs_in_full(tiny, tmp_path):
-    from biaslib.models import load_masked_lm
-
     lm = load_masked_lm(tiny_models.save("bert_cased", tmp_path))
     head = lm.model.cls.forward
     # A head that looks at its neighbours cannot be given single positions.
@@ -327,6 +334,72 @@ def test_a_family_whose_head_needs_the_whole_sentence_runs_in_full(tiny, tmp_pat
     model.cls.forward = lambda states: double_head(model.cls, states + 0.1 * states.mean(1, keepdim=True))
     frame = scoring.pseudo_log_likelihood(lm, ["He is a nurse."])
     assert frame.pll.item() == pytest.approx(plain.pll(lm, model, "He is a nurse."), rel=1e-5)
+
+
+def other_family(config, model):
+    """Build a random model of a family that needs more care than most."""
+    torch.manual_seed(0)
+    tokenizer = tiny_models.build("bert_cased")[1]
+    sizes = {**tiny_models.SIZES, "vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    sizes |= {"bos_token_id": 2, "eos_token_id": 3, "max_position_embeddings": 66}
+    return load_masked_lm((model(config(**sizes)).eval(), tokenizer))
+
+
+@pytest.mark.parametrize("family", ["FNet", "MPNet", "DebertaV2", "ConvBert", "RoFormer"])
+def test_families_that_need_care_are_scored_as_alone(family):
+    """Where padding takes part (FNet), or weights come only when asked for (MPNet), numbers are the plain ones."""
+    import transformers
+
+    lm = other_family(getattr(transformers, f"{family}Config"), getattr(transformers, f"{family}ForMaskedLM"))
+    sentences = [*SENTENCES, "the dog is old and the cat is good"]
+    model = copy.deepcopy(lm.model).double()
+    frame = scoring.pseudo_log_likelihood(lm, sentences)
+    np.testing.assert_allclose(frame.pll, [plain.pll(lm, model, sentence) for sentence in sentences], rtol=2e-5)
+    vectors = scoring.sentence_vectors(lm, sentences)
+    np.testing.assert_allclose(vectors, [plain.vector(lm, model, sentence) for sentence in sentences], atol=1e-4)
+    if family == "FNet":
+        with pytest.warns(UserWarning, match="no attention weights: aula is missing"):
+            frame = scoring.all_unmasked_likelihood(lm, sentences)
+        assert frame.aul.notna().all() and frame.aula.isna().all() and frame.reason.eq("").all()
+    else:
+        frame = scoring.all_unmasked_likelihood(lm, sentences)
+        model.set_attn_implementation("eager")
+        expected = [plain.aul_aula(lm, model, sentence) for sentence in sentences]
+        np.testing.assert_allclose(frame[["aul", "aula"]], expected, rtol=2e-5, atol=1e-5)
+
+
+def test_layers_with_equal_attention_each_count(tiny_folder):
+    lm = load_masked_lm(tiny_folder("bert_cased"))
+    with torch.no_grad():
+        for layer in lm.model.bert.encoder.layer[:2]:
+            layer.attention.self.query.weight.zero_()
+            layer.attention.self.query.bias.zero_()
+    expected = [plain.aul_aula(lm, plain.double(lm), sentence) for sentence in SENTENCES]
+    np.testing.assert_allclose(scoring.all_unmasked_likelihood(lm, SENTENCES)[["aul", "aula"]], expected, rtol=1e-5)
+
+
+def test_a_score_that_is_not_a_number_has_a_reason(tiny_folder):
+    lm = load_masked_lm(tiny_folder("bert_cased"))
+    with torch.no_grad():
+        lm.model.cls.predictions.bias[7] = math.nan
+    assert scoring.pseudo_log_likelihood(lm, ["He is."]).reason.item() == scoring.NOT_FINITE
+    assert scoring.mask_probabilities(lm, ["[MASK] is."], ["he"]).reason.item() == scoring.NOT_FINITE
+    assert scoring.shared_pseudo_log_likelihood(lm, ["He is."], ["It is."]).reason.item() == scoring.NOT_FINITE
+
+
+def test_scores_go_back_to_the_rows_they_came_from(demo):
+    rows = pd.DataFrame({"text": ["She is a nurse.", "He is.", "It was late."]}, index=[7, 3, 5]).sort_index()
+    rows["pll"] = scoring.pseudo_log_likelihood(demo, rows.text).pll
+    rows["aul"] = scoring.all_unmasked_likelihood(demo, rows.text).aul
+    for text, pll, aul in rows.itertuples(index=False):
+        assert pll == pytest.approx(scoring.pseudo_log_likelihood(demo, [text]).pll.item(), rel=1e-5)
+        assert aul == pytest.approx(scoring.all_unmasked_likelihood(demo, [text]).aul.item(), rel=1e-5)
+
+
+def test_generators_are_read_once_and_whole(demo):
+    frame = scoring.mask_probabilities(demo, (s for s in ["[MASK] is."]), (w for w in ["he", "she"]))
+    assert frame.word.tolist() == ["he", "she"] and frame.probability.gt(0).all()
+    assert scoring.mask_distributions(demo, (s for s in ["[MASK] is."])).shape[0] == 1
 
 
 def test_out_of_memory_halves_the_batch_and_goes_on(demo):
@@ -365,23 +438,17 @@ def test_out_of_memory_for_one_sentence_is_said(demo):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 class TestOnGpu:
     def test_float32_agrees_with_float64(self, demo):
-        from biaslib.models import load_masked_lm
-
         model = plain.double(demo)
         frame = scoring.pseudo_log_likelihood(load_masked_lm("demo", device="cuda"), SENTENCES)
         np.testing.assert_allclose(frame.pll, [plain.pll(demo, model, s) for s in SENTENCES], rtol=1e-5)
 
     @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
     def test_half_precision_is_off_by_hundredths(self, demo, dtype):
-        from biaslib.models import load_masked_lm
-
         exact = scoring.pseudo_log_likelihood(demo, SENTENCES)
         half = scoring.pseudo_log_likelihood(load_masked_lm("demo", device="cuda", dtype=dtype), SENTENCES)
         assert (np.abs(half.pll - exact.pll) / exact.n_tokens).max() < 0.05
 
     def test_out_of_memory_halves_the_batch(self, demo):
-        from biaslib.models import load_masked_lm
-
         lm = load_masked_lm("demo", device="cuda")
         sentences = [f"The dog number {n} is old and the cat is young." for n in range(3000)]
         expected = scoring.pseudo_log_likelihood(lm, sentences).pll

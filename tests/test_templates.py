@@ -188,3 +188,35 @@ def test_groups_of_names_who_has_none():
     assert templates.groups_of(["a"], groups) == {"a": "x"}
     with pytest.raises(ValueError, match="no group for b, c"):
         templates.groups_of(["a", "b", "c"], pd.Series(groups))
+
+
+def test_names_from_a_file_keep_their_columns(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text('name,group,note\npig,farm,"a pig, really"\nNA,other,\n', encoding="utf-8-sig")
+    assert templates.read_names(path).values.tolist() == [["pig", "farm", "a pig, really"], ["NA", "other", ""]]
+    # pandas would take the first of four fields for an index, and shift the names away.
+    for text in (
+        "name,group,note\npig,farm,a pig, really\ndog,pet,ok,\n",
+        "name,group\npig,farm,x\n",
+        "name,group\npig\n",
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="fields in row 2"):
+            templates.read_names(path)
+    for text, problem in (
+        ("name;group\npig;farm\n", "lacks the column"),
+        ("name,group\npig,\n", "no group for pig"),
+        ("name,group\npig,a\npig,b\n", "duplicates: pig"),
+        ("", "not readable CSV"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=problem):
+            templates.read_names(path)
+    with pytest.raises(ValueError, match="give 'animals' or a CSV file"):
+        templates.read_names(tmp_path / "nowhere.csv")
+
+
+def test_a_condition_without_template_is_named():
+    frame = templates.read_templates("speciesism")
+    with pytest.raises(ValueError, match="no template for thing: the conditions are thing, human"):
+        templates.by_condition(frame, ["thing", "human"])

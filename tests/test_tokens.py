@@ -44,6 +44,52 @@ def test_what_touches_the_mask_is_encoded_as_after_a_word(tiny, family):
         assert list(masked[0].ids) == written
 
 
+@pytest.mark.parametrize("family", ["xlm_roberta", "camembert", "albert"])
+def test_an_opening_bracket_before_the_mask(tiny, family):
+    lm = tiny(family)
+    masked, places = tokens.mask_positions(lm, ["It is ([MASK])."])
+    written = lm.tokenizer("It is (on).")["input_ids"]
+    written[places[0]] = lm.tokenizer.mask_token_id
+    assert list(masked[0].ids) == written
+    assert tokens.resolve_words(lm, "It is ([MASK]).", ["on"]).token.item() == "on"
+
+
+@pytest.mark.parametrize("family", ["xlm_roberta", "camembert", "albert"])
+def test_an_unknown_word_is_no_lone_piece(tiny, family):
+    frame = tokens.resolve_words(tiny(family), "[MASK]。 his", ["猫", "é"])
+    assert frame.token_id.isna().all() and frame.reason.ne("").all()
+
+
+@pytest.mark.parametrize("before", ["dog  ", "dog\t", "dog\n", "dog\u00a0", " ", "  "])
+def test_odd_white_space_before_the_mask_is_said_where_it_is_a_piece(tiny, before):
+    with pytest.raises(ValueError, match="write one space before the mask"):
+        tokens.mask_positions(tiny("roberta"), [f"{before}[MASK] is."])
+    assert tokens.resolve_words(tiny("bert_cased"), f"{before}[MASK] is.", ["he"]).reason.item() == ""
+
+
+def test_pieces_that_are_marked_at_their_end():
+    """BERTweet writes kill@@ for a piece, XLM killed</w> for the end of a word."""
+    import transformers
+    from tokenizers import Tokenizer, models
+
+    for vocabulary, piece, word in (
+        (["kill@@", "kick@@", "ing", "he"], "kill@@", "he"),
+        (["kill", "kick", "ed</w>", "he</w>"], "kill", "he</w>"),
+    ):
+        entries = {token: i for i, token in enumerate(["<unk>", "<mask>", "<pad>", *vocabulary])}
+        tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=Tokenizer(models.WordLevel(entries, unk_token="<unk>")),
+            unk_token="<unk>",
+            mask_token="<mask>",
+            pad_token="<pad>",
+        )
+        config = transformers.BertConfig(**tiny_models.SIZES, vocab_size=len(entries), pad_token_id=2)
+        lm = load_masked_lm((transformers.BertForMaskedLM(config), tokenizer))
+        frame = tokens.describe_vocabulary(lm).set_index("token")
+        assert (frame.kind[piece], frame.kind[word]) == ("piece", "word")
+        assert (frame.word[piece], frame.word[word]) == ("##kill", "he")
+
+
 def test_a_word_of_several_pieces_or_unknown_is_reported_never_replaced(tiny):
     lm = tiny("bert_uncased")
     frame = tokens.resolve_words(lm, "[MASK] is here.", ["unbelievably", "☃", "", "[SEP]", "[UNK]", "two words"])
