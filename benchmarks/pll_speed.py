@@ -6,11 +6,13 @@ rounds are compared, because machines are noisy.
 """
 
 import argparse
+import os
 import statistics
 import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
@@ -75,24 +77,39 @@ def matrix_product_rate(size: int = 2048, rounds: int = 5) -> float:
 
 
 def operations(lm, sentences) -> float:
-    """Count the operations that the masked sentences need: no padding, the head at one place each."""
+    """Count the operations that the different masked sentences need: no padding, the head at one place each."""
     config = lm.model.config
     hidden, layers, inner = config.hidden_size, config.num_hidden_layers, config.intermediate_size
+    different = {
+        (item.ids[:place], item.ids[place + 1 :])
+        for item in encode(lm, sentences)
+        for place in range(item.first, item.last)
+    }
     total = 0.0
-    for item in encode(lm, sentences):
-        length, masks = len(item.ids), item.last - item.first
+    for before, after in different:
+        length = len(before) + 1 + len(after)
         per_token = 2 * layers * (4 * hidden**2 + 2 * hidden * inner + 2 * length * hidden)
-        total += masks * (length * per_token + 2 * (hidden**2 + hidden * lm.vocabulary_size))
+        total += length * per_token + 2 * (hidden**2 + hidden * lm.vocabulary_size)
     return total
 
 
-def main() -> None:
+def workloads(n: int) -> dict[str, list[str]]:
+    """Collect what is scored: varied sentences of ours and, where BIASLIB_DATA has them, rows of real benchmarks."""
+    found = {"varied sentences": SENTENCES[:n]}
+    folder = os.environ.get("BIASLIB_DATA")
+    if folder:
+        for name, file, columns in (
+            ("CrowS-Pairs", "crows_pairs/crows_pairs_anonymized.csv", ["sent_more", "sent_less"]),
+            ("WinoQueer-v0", "winoqueer_v0/winoqueer_benchmark.csv", ["sent_more", "sent_less"]),
+        ):
+            rows = pd.read_csv(Path(folder) / file, skipinitialspace=True)
+            chosen = rows.sample(n // 2, random_state=0)[columns].astype(str)
+            found[f"{name}, {n // 2} random pairs"] = chosen.to_numpy().ravel().tolist()
+    return found
+
+
+def compare(lm, sentences: list[str], rounds: int) -> None:
     """Print times, ratios, the largest difference and the share of the machine's rate."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sentences", type=int, default=len(SENTENCES))
-    chosen = parser.parse_args()
-    sentences, lm = SENTENCES[: chosen.sentences], random_bert_base()
     methods = {
         "one token a forward": one_token_a_forward,
         "one sentence a forward": one_sentence_a_forward,
@@ -102,7 +119,7 @@ def main() -> None:
     rates, scores = [], {}
     ours(lm, sentences[:2])
     with torch.inference_mode():
-        for _ in range(chosen.rounds):
+        for _ in range(rounds):
             for name, method in methods.items():
                 start = time.perf_counter()
                 scores[name] = method(lm, sentences)
@@ -110,7 +127,7 @@ def main() -> None:
             rates.append(matrix_product_rate())
     middle = {name: statistics.median(times) for name, times in seconds.items()}
     tokens = sum(item.last - item.first for item in encode(lm, sentences))
-    print(f"{len(sentences)} sentences, {tokens} masks, bert-base size, float32, {torch.get_num_threads()} threads")
+    print(f"{len(sentences)} sentences, {tokens} masks")
     for name, time_taken in middle.items():
         print(f"{name:24} {time_taken:7.2f} s   {time_taken / middle['ours']:5.2f} x ours")
     mine = np.array(scores["ours"])
@@ -120,6 +137,19 @@ def main() -> None:
     print(
         f"matrix products: {rate / 1e9:.0f} GFLOP/s; ours, without padding: {reached / 1e9:.0f} ({reached / rate:.0%})"
     )
+
+
+def main() -> None:
+    """Compare the three ways on each workload."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sentences", type=int, default=len(SENTENCES))
+    chosen = parser.parse_args()
+    lm = random_bert_base()
+    print(f"bert-base size, float32, {torch.get_num_threads()} threads")
+    for name, sentences in workloads(chosen.sentences).items():
+        print(f"\n{name}")
+        compare(lm, sentences, chosen.rounds)
 
 
 if __name__ == "__main__":

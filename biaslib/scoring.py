@@ -29,7 +29,7 @@ from biaslib.tokens import (
 )
 
 PLL_VARIANTS = ("original", "within_word_l2r")
-BATCH_TOKENS = {"cpu": 2_048, "mps": 8_192, "cuda": 32_768}
+BATCH_TOKENS = {"cpu": 1_024, "mps": 8_192, "cuda": 32_768}
 LOGITS_AT_ONCE = 2**25
 NOT_FINITE = "the model's output is not a finite number"
 _traits: WeakKeyDictionary = WeakKeyDictionary()
