@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "clustering",
     "contrast",
+    "debiasing",
     "models",
     "parameters",
     "plots",
@@ -26,6 +27,8 @@ _MODULES = (
     "statistics",
     "templates",
     "tokens",
+    "vectors",
+    "weat",
 )
 
 __all__ = ["__version__", *_MODULES]

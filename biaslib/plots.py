@@ -8,6 +8,7 @@ import html
 import io
 import itertools
 import math
+import textwrap
 from contextlib import contextmanager
 
 import pandas as pd
@@ -24,6 +25,8 @@ _SPARE_MARKERS = "DvPXhp<>d8"
 _SYMBOLS = dict(zip("so^*DvPXhp<>d8", "■●▲★◆▼✚✖⬢⬟◀▶♦⯃", strict=True))
 _LINES = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _AS_WHAT = {"object": "as a thing", "human": "as a person"}
+_MODEL_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_MODEL_HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 _DPI = 120
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -181,6 +184,93 @@ def sentiment_shares_plot(frame):
         all_axes[-1].set_xlabel("share of the scored words")
         handles, labels = all_axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    return figure
+
+
+def effect_sizes(frame, title):
+    """Draw effect sizes as bars with their intervals, a bar a contrast and model.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``x y a b effect_size ci_low ci_high`` from `biaslib.weat.run_contrasts` and, for several, ``model``.
+        A contrast without a value has no bar, and says so.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Thin lines mark Cohen's small, medium and large (.2, .5, .8).
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("x", "y", "a", "b", "effect_size", "ci_low", "ci_high"))
+    models = _by_model(frame)
+    labels = ["\n".join(textwrap.wrap(f"{row.x} / {row.y} × {row.a} / {row.b}", 46)) for row in frame.itertuples()]
+    contrasts = list(dict.fromkeys(labels))
+    label_of = dict(zip(frame.index, labels, strict=True))
+    thick = 0.8 / len(models)
+    with _style():
+        figure = _figure(7.2, 0.9 + len(contrasts) * (0.18 + 0.16 * len(models)))
+        axes = figure.subplots()
+        for number, (model, rows) in enumerate(models):
+            places = [contrasts.index(label_of[i]) + thick * (number - (len(models) - 1) / 2) for i in rows.index]
+            _draw_effects(axes, rows, places, thick, *_model_style(number), model)
+        for d in (0.2, 0.5, 0.8):
+            for side in (-d, d):
+                axes.axvline(side, color="#999999", linewidth=0.5, linestyle=":")
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(contrasts)), contrasts)
+        axes.set_xlim(-2.05, 2.05)
+        axes.invert_yaxis()
+        axes.set_xlabel("effect size d (95 % interval over words)")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+        if len(models) > 1:
+            figure.legend(loc="outside lower center", ncols=min(4, len(models)))
+    return figure
+
+
+def trends(frame, title):
+    """Draw effect sizes over decades, with their intervals as a band and gaps where there is no value.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``decade words effect_size ci_low ci_high`` from `biaslib.weat.trend`; a line for each value of ``words``.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("decade", "words", "effect_size", "ci_low", "ci_high"))
+    decades = sorted(frame["decade"].unique())
+    with _style():
+        figure = _figure(6.4, 3.0)
+        axes = figure.subplots()
+        axes.axhline(0, color="black", linewidth=0.8)
+        for number, (words, rows) in enumerate(frame.groupby("words", sort=False)):
+            rows = rows.set_index("decade").reindex(decades)
+            colour, _ = _model_style(number)
+            line, marker = _LINES[number % len(_LINES)]
+            axes.plot(decades, rows["effect_size"], line, marker=marker, color=colour, label=f"{words} words")
+            axes.fill_between(decades, rows["ci_low"], rows["ci_high"], color=colour, alpha=0.15, linewidth=0)
+        missing = [d for d in decades if frame.loc[frame["decade"] == d, "effect_size"].isna().all()]
+        for decade in missing:
+            axes.annotate("no value", (decade, 0), rotation=90, ha="center", va="bottom", fontsize=8, color="#595959")
+        axes.set_xticks(decades, [f"{decade}s" for decade in decades], rotation=45, ha="right")
+        axes.set_ylim(-2.05, 2.05)
+        axes.set_ylabel("effect size d")
+        axes.set_title(title)
+        figure.legend(loc="outside right upper")
     return figure
 
 
@@ -396,6 +486,21 @@ def _draw_shares(axes, rows, unit):
             tick.set_color(styles[group][0])
     axes.set_xlim(0, 1)
     axes.invert_yaxis()
+
+
+def _model_style(number):
+    """Colour and hatch of the n-th of several models or lines."""
+    return _MODEL_COLOURS[number % len(_MODEL_COLOURS)], _MODEL_HATCHES[number % len(_MODEL_HATCHES)]
+
+
+def _draw_effects(axes, rows, places, thick, colour, hatch, model):
+    d = rows["effect_size"]
+    axes.barh(places, d.fillna(0), thick, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3, label=model)
+    for place, value, low, high in zip(places, d, rows["ci_low"], rows["ci_high"], strict=True):
+        if math.isnan(value):
+            axes.annotate(" no value", (0, place), va="center", fontsize=8, color="#595959")
+        elif not math.isnan(low):
+            axes.plot([low, high], [place, place], color="black", linewidth=0.9, solid_capstyle="butt")
 
 
 def _by_model(frame):

@@ -141,6 +141,63 @@ def verdict(seen, evidence):
     return ("not testable here" if seen is None else "seen" if seen else "not seen"), evidence
 
 
+def claim_ranges(paper):
+    """Read between which bounds the effects named in a paper's claims have to lie, as we read its text.
+
+    Parameters
+    ----------
+    paper : str
+
+    Returns
+    -------
+    dict of int to dict of str to list of float
+        By ``claim_id`` and name: the two bounds.
+
+    Raises
+    ------
+    ValueError
+        If there is no such reading.
+    """
+    import yaml
+
+    path = FOLDER.parent / f"{paper}_claims.yaml"
+    if not path.is_file():
+        raise ValueError(f"no reading of the claims of {paper!r}")
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def verdict_by_range(frame, ranges, *, name, value):
+    """Judge a claim by whether the values of every model lie in the ranges that it gives.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With a column ``model`` and those that `name` and `value` name.
+    ranges : dict of str to (float, float)
+        By name, the bounds between which a value has to lie.
+    name, value : str
+        Columns.
+
+    Returns
+    -------
+    tuple of (str, str)
+        As `verdict` gives it: not testable where a model lacks a value.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"model": "demo", "contrast": ["law", "cook"], "d": [0.4, -0.3]})
+    >>> verdict_by_range(frame, {"law": (0, 2), "cook": (-2, 0)}, name="contrast", value="d")
+    ('seen', 'demo: law 0.4, cook -0.3')
+    """
+    wide = frame.pivot(index="model", columns=name, values=value)
+    without = [key for key in ranges if key not in wide or wide[key].isna().any()]
+    if without or wide.empty:
+        return verdict(None, f"no value for {', '.join(without) or 'any'}")
+    inside = all(wide[key].between(low, high, inclusive="neither").all() for key, (low, high) in ranges.items())
+    found = {model: {key: round(float(row[key]), 2) for key in ranges} for model, row in wide.iterrows()}
+    return verdict(inside, in_words(found))
+
+
 def in_words(values):
     """Write values by model as evidence that people read.
 
