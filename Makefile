@@ -26,6 +26,7 @@ lab: $(VENV)/.lab
 bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/pll_speed.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/weat_speed.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

