@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "clustering",
     "contrast",
+    "datasets",
     "debiasing",
     "models",
     "parameters",

@@ -3,6 +3,7 @@
 import argparse
 import signal
 import sys
+import warnings
 
 from . import __version__
 
@@ -72,7 +73,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run,):
+    for add in (_add_run, _add_data):
         add(commands)
     return parser
 
@@ -131,6 +132,63 @@ def _run(arguments):
         return _complain(f"{done.error}; the partial report is {done.html}", 1)
     print(f"Report: {done.html}")
     return 0
+
+
+def _add_data(commands):
+    command = commands.add_parser(
+        "data",
+        help="list, fetch and find data sets",
+        description="List the data sets that can be had by name, fetch them, tell where they lie.",
+        allow_abbrev=False,
+    )
+    tasks = command.add_subparsers(title="tasks", dest="task", required=True, metavar="TASK")
+    listing = tasks.add_parser("list", help="list all data sets", allow_abbrev=False)
+    listing.set_defaults(action=_data_list)
+    fetch = tasks.add_parser("fetch", help="download data sets and check them", allow_abbrev=False)
+    fetch.add_argument("names", nargs="+", metavar="NAME", help="a name that `biaslib data list` shows")
+    fetch.set_defaults(action=_data_fetch)
+    where = tasks.add_parser("path", help="print a data set's path, fetching it if need be", allow_abbrev=False)
+    where.add_argument("name", metavar="NAME", help="a name that `biaslib data list` shows")
+    where.set_defaults(action=_data_path)
+
+
+def _data_list(arguments):
+    from .datasets import list_datasets
+
+    rows = [("name", "bytes", "where", "licence")]
+    for row in list_datasets().to_dict("records"):
+        where = row["where"] if row["verified"] else f"{row['where']} (unverified)"
+        size = f"{row['bytes']:,}" if isinstance(row["bytes"], int) else "?"
+        rows.append((row["name"], size, where, row["licence"]))
+    name, size, where, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    print("\n".join(f"{row[0]:{name}}  {row[1]:>{size}}  {row[2]:{where}}  {row[3]}" for row in rows))
+    return 0
+
+
+def _data_fetch(arguments):
+    from .datasets import describe
+
+    for about in [describe(name) for name in arguments.names]:
+        print(f"{about['name']}: {_fetched(about['name'])}")
+        print(f"    licence: {about['licence']}; cite {about['citation']}")
+    return 0
+
+
+def _data_path(arguments):
+    print(_fetched(arguments.name))
+    return 0
+
+
+def _fetched(name):
+    """Fetch a data set; a warning becomes one line on standard error, like an error."""
+    from .datasets import path
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        place = path(name)
+    for warning in said:
+        _complain(warning.message, 0)
+    return place
 
 
 def _pairs(given):
