@@ -23,6 +23,8 @@ TERMS = ("sum", "mean")
 _ROWS_AT_ONCE = 50_000
 # What is left of a unit vector below this is float32 rounding.
 _NOTHING_LEFT = 1e-6
+# A smaller change than this share of an effect is not counted as a reduction.
+_SMALLER = 0.01
 # Eigenvalues below this share of the largest belong to directions that no vector has.
 _NO_SPREAD = 1e-10
 _NEIGHBOURS_AT_ONCE = 4_000_000
@@ -365,8 +367,8 @@ def compare_contrasts(before, after):
     -------
     pandas.DataFrame
         ``contrast before after reduction smaller halved reversed``: reduction is the share of |d| that is
-        gone (negative where it grew); smaller, halved and reversed (in sign) are None where either has no
-        value.
+        gone (negative where it grew); smaller (by 1 % at least), halved and reversed (in sign) are None where
+        either has no value.
 
     Raises
     ------
@@ -386,7 +388,7 @@ def compare_contrasts(before, after):
     for contrast, old, new in zip(before["contrast"], *sizes, strict=True):
         reduction = 1 - abs(new) / abs(old) if old else math.nan
         known = not (math.isnan(old) or math.isnan(new))
-        verdicts = (abs(new) < abs(old), abs(new) <= abs(old) / 2, old * new < 0) if known else (None, None, None)
+        verdicts = (reduction >= _SMALLER, abs(new) <= abs(old) / 2, old * new < 0) if known else (None, None, None)
         rows.append((contrast, old, new, reduction, *verdicts))
     columns = ["contrast", "before", "after", "reduction", "smaller", "halved", "reversed"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[4:], object))
@@ -418,18 +420,20 @@ def _direction(vectors, pairs, unit):
 
 def _forms(vectors, equalize, direction):
     """Give the places of the words of each pair, in each case that the vocabulary has, and its sign."""
-    forms, skipped = {}, []
+    forms, skipped, taken = {}, [], set()
     for pair in equalize:
         usable = False
         for cased in (str.lower, str.title, str.upper):
             first, second = (cased(word) for word in pair)
             vectors_of_pair = [vector_of(vectors, word) for word in (first, second)]
-            if any(vector is None for vector in vectors_of_pair):
+            # A word can mirror one other only: of two pairs that share it, the first counts.
+            if any(vector is None for vector in vectors_of_pair) or taken & {first, second}:
                 continue
             along = [vector @ direction / np.linalg.norm(vector) for vector in vectors_of_pair]
             if abs(along[0] - along[1]) <= _NOTHING_LEFT:
                 continue
             usable = True
+            taken |= {first, second}
             places = vectors.key_to_index[first], vectors.key_to_index[second]
             forms[places] = 1.0 if along[0] > along[1] else -1.0
         if not usable:

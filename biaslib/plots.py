@@ -259,9 +259,13 @@ def trends(frame, title):
         axes.axhline(0, color="black", linewidth=0.8)
         for number, (words, rows) in enumerate(frame.groupby("words", sort=False)):
             rows = rows.set_index("decade").reindex(decades)
+            if rows["effect_size"].isna().all():
+                continue
             colour, _ = _model_style(number)
             line, marker = _LINES[number % len(_LINES)]
-            axes.plot(decades, rows["effect_size"], line, marker=marker, color=colour, label=f"{words} words")
+            # The first line is the main one: it lies on top, with smaller markers that leave the others to be seen.
+            style = {"marker": marker, "color": colour, "markersize": 4 + 3 * number, "zorder": 4 - number}
+            axes.plot(decades, rows["effect_size"], line, label=f"{words} words", **style)
             axes.fill_between(decades, rows["ci_low"], rows["ci_high"], color=colour, alpha=0.15, linewidth=0)
         missing = [d for d in decades if frame.loc[frame["decade"] == d, "effect_size"].isna().all()]
         for decade in missing:

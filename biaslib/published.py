@@ -166,6 +166,26 @@ def claim_ranges(paper):
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
+def by_decade(ranges):
+    """Name each range by contrast and decade.
+
+    Parameters
+    ----------
+    ranges : dict of str to dict of int to list of float
+        Bounds by contrast and decade.
+
+    Returns
+    -------
+    dict of str to list of float
+
+    Examples
+    --------
+    >>> by_decade({"career": {1820: [1, 2], 1830: [1, 2]}})
+    {'career 1820': [1, 2], 'career 1830': [1, 2]}
+    """
+    return {f"{name} {decade}": bounds for name, found in ranges.items() for decade, bounds in found.items()}
+
+
 def verdict_by_range(frame, ranges, *, name, value):
     """Judge a claim by whether the values of every model lie in the ranges that it gives.
 
@@ -192,7 +212,8 @@ def verdict_by_range(frame, ranges, *, name, value):
     wide = frame.pivot(index="model", columns=name, values=value)
     without = [key for key in ranges if key not in wide or wide[key].isna().any()]
     if without or wide.empty:
-        return verdict(None, f"no value for {', '.join(without) or 'any'}")
+        more = f" and {len(without) - 3} more" if len(without) > 3 else ""
+        return verdict(None, f"no value for {', '.join(without[:3]) or 'any'}{more}")
     inside = all(wide[key].between(low, high, inclusive="neither").all() for key, (low, high) in ranges.items())
     found = {model: {key: round(float(row[key]), 2) for key in ranges} for model, row in wide.iterrows()}
     return verdict(inside, in_words(found))

@@ -148,6 +148,33 @@ def load_vectors(source, *, limit=None):
     return vectors
 
 
+def load_named(sources, *, limit=None):
+    """Load several sets of word vectors and give each a short name.
+
+    Parameters
+    ----------
+    sources : sequence of str or Path
+        As for `load_vectors`, each once.
+    limit : int, optional
+
+    Returns
+    -------
+    dict of str to gensim.models.KeyedVectors
+        By the last part of its path, or by the whole source where two have that in common.
+
+    Raises
+    ------
+    VectorsError
+        If there is no source, one is given twice, or one cannot be loaded.
+    """
+    sources = [str(source) for source in ([sources] if isinstance(sources, str | Path) else sources)]
+    if not sources or len(set(sources)) < len(sources):
+        raise VectorsError("give at least one set of vectors, and each once")
+    short = [Path(source).name for source in sources]
+    names = [name if short.count(name) == 1 else source for name, source in zip(short, sources, strict=True)]
+    return {name: load_vectors(source, limit=limit) for name, source in zip(names, sources, strict=True)}
+
+
 def load_histwords(source, *, decades=None):
     """Load the vectors of each decade from a folder in HistWords' format.
 
@@ -495,6 +522,8 @@ def _is_pickle(head):
 def _reader(path, head, limit):
     """Choose between word2vec binary and text by what the file holds."""
     first, _, rest = head.removeprefix(_BOM).partition(b"\n")
+    if b"\r" in first.rstrip(b"\r") and b"\0" not in head[:4096]:
+        raise VectorsError(f"{str(path)!r}: its lines end with a bare carriage return; save it with line feeds")
     found = _HEADER.fullmatch(first)
     header = [int(found[1]), int(found[2])] if found else None
     if header and header[1] == 0:
@@ -730,7 +759,9 @@ def _cache_entry(files, limit):
     folder = os.environ.get("BIASLIB_CACHE")
     folder = Path(folder).expanduser() if folder else user_cache_path("biaslib", appauthor=False)
     where = "\n".join(str(path.resolve()) for path in files)
-    state = [(path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    now = [path.stat() for path in files]
+    # ctime too: a copy that keeps the time of its source is another file.
+    state = [(found.st_size, found.st_mtime_ns, found.st_ctime_ns) for found in now]
     parts = [hashlib.sha256(part.encode()).hexdigest()[:16] for part in (f"{where} {limit}", f"{state} {_READING}")]
     return folder / "vectors" / "-".join(parts)
 

@@ -478,3 +478,16 @@ def test_glove_before_and_after():
     assert fair.debiasing["neutral_bias_after"] < 1e-6 < 0.1 < fair.debiasing["neutral_bias_before"]
     frame = remaining_bias(vectors, fair, male=["he"], female=["she"], exclude=lists["specific"], n=200)
     assert (frame["after"] > 0.75).all()
+
+
+def test_of_two_pairs_with_a_word_in_common_the_first_counts():
+    vectors = keyed(random_words())
+    done = hard_debias(vectors, pairs=PAIRS, specific=[], equalize=[("she", "he"), ("she", "man")])
+    direction = gender_direction(vectors, PAIRS)
+    assert done["she"] @ direction == pytest.approx(-(done["he"] @ direction), abs=1e-6)
+    assert ("she", "man") in [tuple(pair) for pair in done.debiasing["skipped"]["equalize"]]
+
+
+def test_a_change_of_less_than_a_hundredth_is_no_reduction():
+    frames = [pd.DataFrame({"contrast": ["c", "d"], "effect_size": d}) for d in ([1.0, 1.0], [0.999, 0.98])]
+    assert compare_contrasts(*frames)["smaller"].tolist() == [False, True]

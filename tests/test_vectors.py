@@ -21,6 +21,7 @@ from biaslib.vectors import (
     common_words,
     fingerprint,
     load_histwords,
+    load_named,
     load_vectors,
     save_histwords,
     save_word2vec_text,
@@ -676,3 +677,27 @@ def test_embedded_decades_know_some_english(novels):
         near = decade.most_similar("she", topn=10)
         assert "her" in dict(near) or "he" in dict(near)
         assert decade.similarity("mother", "father") > decade.similarity("mother", "money")
+
+
+def test_a_changed_file_with_the_same_size_and_time_is_read_anew(file, cache):
+    path = file("a 1.5 2.5\n")
+    before = path.stat()
+    assert quietly(path)["a"].tolist() == [1.5, 2.5]
+    path.write_text("a 7.5 2.5\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert quietly(path)["a"].tolist() == [7.5, 2.5]
+
+
+def test_lines_that_end_with_a_bare_carriage_return_are_said(file):
+    one_line(lambda: load_vectors(file("a 0.1 0.2\rb 0.1 0.2\rc 0.3 0.4\r")), "bare carriage return")
+
+
+def test_several_sets_keep_names_apart(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "v.txt").write_text("a 1 2.5\nb 2 1.5\n")
+    (tmp_path / "w.txt").write_text("a 1 2.5\nb 2 1.5\n")
+    sources = [tmp_path / "one" / "v.txt", tmp_path / "two" / "v.txt", tmp_path / "w.txt"]
+    assert list(load_named(sources)) == [str(sources[0]), str(sources[1]), "w.txt"]
+    one_line(lambda: load_named([sources[0], sources[0]]), "each once")
+    one_line(lambda: load_named([]), "at least one")
