@@ -223,10 +223,8 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     """
     if variant not in PLL_VARIANTS:
         raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(PLL_VARIANTS)}")
-    index, sentences = _index_of(sentences), as_sentences(sentences)
-    encoded = encode(lm, sentences)
-    reasons = [_reason(lm, item, unmasked=True) for item in encoded]
-    usable = [n for n, reason in enumerate(reasons) if not reason]
+    index = _index_of(sentences)
+    sentences, encoded, reasons, usable = _to_score_whole(lm, sentences)
     words = _word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" else None
     requests, owners = [], []
     for n in usable:
@@ -351,10 +349,8 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
     UserWarning
         If the model shows no attention weights.
     """
-    index, sentences = _index_of(sentences), as_sentences(sentences)
-    encoded = encode(lm, sentences)
-    reasons = [_reason(lm, item, unmasked=True) for item in encoded]
-    usable = [n for n, reason in enumerate(reasons) if not reason]
+    index = _index_of(sentences)
+    sentences, encoded, reasons, usable = _to_score_whole(lm, sentences)
     requests = []
     for n in usable:
         item = encoded[n]
@@ -396,8 +392,7 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     ValueError
         If the model's encoder cannot be told from its head.
     """
-    encoded = encode(lm, sentences)
-    usable = [n for n, item in enumerate(encoded) if not _reason(lm, item, unmasked=True)]
+    _, encoded, _, usable = _to_score_whole(lm, sentences)
     requests = [Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable]
     unique, index = _deduplicate(lm, requests)
     if lm.model.base_model is lm.model:
@@ -437,6 +432,14 @@ def _reason(lm, item: Encoded, *, unmasked: bool = False) -> str:
     if written and all(token_id == lm.tokenizer.unk_token_id for token_id in written):
         return "only unknown tokens"
     return ""
+
+
+def _to_score_whole(lm, sentences) -> tuple[list[str], list[Encoded], list[str], list[int]]:
+    """Encode sentences without masks; say why some cannot be scored, and number those that can."""
+    sentences = as_sentences(sentences)
+    encoded = encode(lm, sentences)
+    reasons = [_reason(lm, item, unmasked=True) for item in encoded]
+    return sentences, encoded, reasons, [n for n, reason in enumerate(reasons) if not reason]
 
 
 def _count_reasons(reasons: pd.Series) -> str:
