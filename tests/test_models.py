@@ -44,11 +44,8 @@ def test_demo_is_the_shipped_model_in_float32(demo):
     json.dumps(demo.describe())
 
 
-def test_demo_needs_no_network_and_little_time():
-    code = (
-        "import time, torch, transformers; start = time.process_time();"
-        "from biaslib.models import load_masked_lm; load_masked_lm('demo'); print(time.process_time() - start)"
-    )
+def test_demo_needs_no_network_and_makes_no_noise():
+    code = "from biaslib.models import load_masked_lm; load_masked_lm('demo')"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
