@@ -103,6 +103,18 @@ def test_other_tokenizers_and_several_models(tiny_folder, tmp_path):
     assert set(top.name) == {"dog", "cat", "horse", "rabbit"} and not top.word.str.contains("[Ġ▁]").any()
 
 
+def test_a_name_that_cannot_be_scored_is_counted_in_every_score(tiny_folder, tmp_path):
+    names = tmp_path / "names.csv"
+    names.write_text(f"name,group\ndog,pet\ncat,pet\nhorse,farm\nrabbit,farm\n{'dog ' * 80}x,farm\n")
+    given = {"models": [str(tiny_folder("bert_cased"))], "names_file": str(names), "min_z": 1.0, "min_z_curve": [1.0]}
+    run = runs.run(NOTEBOOK, params=given | {"n_clusters": 2}, out=tmp_path)
+    assert run.ok, run.error
+    scores = read_scores(run.results)
+    left_out = scores.groupby("measure")["n_left_out"].min()
+    assert left_out["adjusted_rand"] == left_out["group_cohesion"] == 1 and left_out["sentiment_shift"] >= 1
+    assert read(run, "kept").reason.str.startswith("too long").sum() == 1
+
+
 def test_a_model_of_the_study_is_set_beside_the_published_words(tiny_folder, tmp_path):
     """A folder that is called like one of the study's models stands for it."""
     folder = tmp_path / "bert-large-cased"
