@@ -17,6 +17,7 @@ _MODULES = (
     "datasets",
     "debiasing",
     "models",
+    "packed_weights",
     "parameters",
     "plots",
     "published",

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
+from biaslib.packed_weights import packed_linear_layers
 from biaslib.tokens import (
     MASK,
     Encoded,
@@ -46,9 +47,9 @@ class Request(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What a model allows: its head run at single places, and sentences of several lengths in one batch."""
+    """What a model allows: its head run at single places (gathered where), sentences of several lengths in a batch."""
 
-    gathers: bool
+    gathers: str
     pads: bool
 
 
@@ -593,8 +594,13 @@ def _run_batches(lm, unique, score: Callable, *, batch_tokens, progress, logits)
     """Feed `score` batch by batch, longest first; halve a batch that the accelerator has no memory for."""
     from tqdm import tqdm
 
-    with tqdm(total=len(unique), disable=not progress, desc=lm.name, unit="forward") as bar:
-        for numbers in _batches(lm, unique, batch_tokens, logits):
+    limit = _batch_limit(lm, batch_tokens)
+    n_tokens = sum(len(request.ids) for request in unique)
+    with (
+        packed_linear_layers(lm, n_tokens, limit),
+        tqdm(total=len(unique), disable=not progress, desc=lm.name, unit="forward") as bar,
+    ):
+        for numbers in _batches(lm, unique, limit, logits):
             _score_halving(lm, unique, numbers, score)
             bar.update(len(numbers))
 
@@ -616,11 +622,15 @@ def _score_halving(lm, unique, numbers: list[int], score: Callable) -> None:
     _score_halving(lm, unique, numbers[half:], score)
 
 
-def _batches(lm, unique, batch_tokens: int | None, logits) -> Iterator[list[int]]:
-    """Pack requests, longest first, by padded tokens and by the logits that they need."""
+def _batch_limit(lm, batch_tokens: int | None) -> int:
     limit = BATCH_TOKENS[lm.device.partition(":")[0]] if batch_tokens is None else batch_tokens
     if limit < 1:
         raise ValueError(f"batch_tokens is {batch_tokens}: take a positive number of tokens")
+    return limit
+
+
+def _batches(lm, unique, limit: int, logits) -> Iterator[list[int]]:
+    """Pack requests, longest first, by padded tokens and by the logits that they need."""
     rows_at_once = max(1, LOGITS_AT_ONCE // lm.vocabulary_size)
     pads = _traits_of(lm).pads
     batch: list[int] = []
@@ -674,10 +684,10 @@ def _inference(lm):
             module.training = training
 
 
-def _logits_at(lm, batch: Batch, gathers: bool, received=None):
+def _logits_at(lm, batch: Batch, gathers: str, received=None):
     """Return logits at the places read, shape (places, |V|)."""
     options = {"output_attentions": True} if received is not None and received.reported else {}
-    with _gathering(lm, batch) if gathers else nullcontext():
+    with _gathering(lm, batch, gathers) if gathers else nullcontext():
         output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, **options)
     for weights in output["attentions"] if options else ():
         received.add(weights)
@@ -685,14 +695,20 @@ def _logits_at(lm, batch: Batch, gathers: bool, received=None):
 
 
 @contextmanager
-def _gathering(lm, batch: Batch):
-    """Let the encoder hand its head the places read alone."""
+def _gathering(lm, batch: Batch, where: str):
+    """Let the encoder, or already its last layer's feed-forward part, go on with the places read alone."""
 
-    def gather(module, inputs, output):
+    def from_encoder(module, inputs, output):
         output["last_hidden_state"] = output["last_hidden_state"][batch.rows, batch.places][:, None]
         return output
 
-    handle = lm.model.base_model.register_forward_hook(gather)
+    def from_attention(module, inputs, output):
+        return output[0][batch.rows, batch.places][:, None], *output[1:]
+
+    if where == "last attention":
+        handle = lm.model.base_model.encoder.layer[-1].attention.register_forward_hook(from_attention)
+    else:
+        handle = lm.model.base_model.register_forward_hook(from_encoder)
     try:
         yield
     finally:
@@ -703,7 +719,7 @@ def _traits_of(lm) -> Traits:
     """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
     if lm.model not in _traits:
         with _inference(lm):
-            _traits[lm.model] = Traits(lm.model.base_model is not lm.model and _gathers(lm), _pads(lm))
+            _traits[lm.model] = Traits(_gathers(lm), _pads(lm))
     return _traits[lm.model]
 
 
@@ -723,20 +739,25 @@ def _alike(lm, one, other) -> bool:
     return one.shape == other.shape and torch.allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
-def _gathers(lm) -> bool:
-    """Whether the model's own head gives the same for single places as for whole sentences."""
+def _gathers(lm) -> str:
+    """Tell how early single places give the same as whole sentences: "last attention", "encoder", or "" (nowhere)."""
+    if lm.model.base_model is lm.model:
+        return ""
     batch = _probe(lm, 5, 3)
-    full = _logits_at(lm, batch, gathers=False)
-    try:
-        return _alike(lm, full, _logits_at(lm, batch, gathers=True))
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-        return False
+    full = _logits_at(lm, batch, gathers="")
+    for where in ("last attention", "encoder"):
+        try:
+            if _alike(lm, full, _logits_at(lm, batch, gathers=where)):
+                return where
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+            continue
+    return ""
 
 
 def _pads(lm) -> bool:
     """Whether a sentence scores the same beside a longer one; not so where padding takes part (FNet)."""
-    alone = _logits_at(lm, _probe(lm, 4), gathers=False)
-    return _alike(lm, alone, _logits_at(lm, _probe(lm, 4, 11), gathers=False)[:1])
+    alone = _logits_at(lm, _probe(lm, 4), gathers="")
+    return _alike(lm, alone, _logits_at(lm, _probe(lm, 4, 11), gathers="")[:1])
 
 
 class _Received:

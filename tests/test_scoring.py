@@ -392,8 +392,8 @@ def test_scores_go_back_to_the_rows_they_came_from(demo):
     rows["pll"] = scoring.pseudo_log_likelihood(demo, rows.text).pll
     rows["aul"] = scoring.all_unmasked_likelihood(demo, rows.text).aul
     for text, pll, aul in rows.itertuples(index=False):
-        assert pll == pytest.approx(scoring.pseudo_log_likelihood(demo, [text]).pll.item(), rel=1e-5)
-        assert aul == pytest.approx(scoring.all_unmasked_likelihood(demo, [text]).aul.item(), rel=1e-5)
+        assert pll == pytest.approx(scoring.pseudo_log_likelihood(demo, [text]).pll.item(), rel=1e-5, abs=1e-5)
+        assert aul == pytest.approx(scoring.all_unmasked_likelihood(demo, [text]).aul.item(), rel=1e-5, abs=1e-5)
 
 
 def test_generators_are_read_once_and_whole(demo):
