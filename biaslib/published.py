@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from biaslib.templates import names_of
+from biaslib.templates import check_columns, names_of
 
 FOLDER = Path(__file__).parent / "data" / "published"
 STATUSES = ("seen", "not seen", "not testable here")
@@ -247,25 +247,57 @@ def _said(value):
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def published_model(name):
-    """Give the speciesism study's own name of a model, or None if it is not one of its four.
+def published_model(name, paper="speciesism"):
+    """Give a paper's own name of a model, or None if it is not one of its models.
 
     Parameters
     ----------
     name : str or Path
-        A hub id with or without its organisation, or a folder; the last part counts.
+        A hub id with or without its organisation, or a folder, of which the last part counts, or the paper's own name.
+    paper : {"speciesism", "unmasked"}
 
     Returns
     -------
     str or None
 
+    Raises
+    ------
+    ValueError
+        If the paper is another one.
+
     Examples
     --------
     >>> published_model("FacebookAI/roberta-large")
     'roberta-large'
+    >>> published_model("google-bert/bert-base-multilingual-uncased", "unmasked")
+    'bert-multilingual'
     """
-    last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
-    return last if last in set(published_table(_TOP_WORDS)["model"]) else None
+    last = _last_part(name)
+    if paper == "speciesism":
+        return last if last in set(published_table(_TOP_WORDS)["model"]) else None
+    if paper == "unmasked":
+        models = unmasked_models()
+        own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
+        return str(name) if str(name) in set(models["model"]) else own.get(last)
+    raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, unmasked")
+
+
+def unmasked_models():
+    """Give the six models of UnMASKed (Parra 2024).
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model id n_languages multilingual``: the paper's name, the Hugging Face id (inferred: the paper names no
+        checkpoints), how many languages it was trained on, and the multilingual counterpart of a monolingual one
+        ("" for the multilingual ones).
+
+    Examples
+    --------
+    >>> unmasked_models().loc[0, ["model", "id", "multilingual"]].tolist()
+    ['bert', 'google-bert/bert-base-uncased', 'bert-multilingual']
+    """
+    return pd.read_csv(FOLDER.parent / "unmasked_models.csv", keep_default_na=False, encoding="utf-8")
 
 
 def agreement_with_published_top_words(top, model):
@@ -302,7 +334,7 @@ def agreement_with_published_top_words(top, model):
     if own_name is None:
         known = ", ".join(dict.fromkeys(published_table(_TOP_WORDS)["model"]))
         raise ValueError(f"nothing is published for model {str(model)!r}; known: {known}")
-    _check_columns(top, ("name", "sentences", "word"))
+    check_columns(top, ("name", "sentences", "word"))
     table = published_table(_TOP_WORDS)
     table = table[table["model"] == own_name]
     names = names_of(top)
@@ -348,9 +380,13 @@ def different_top_words(top):
     >>> different_top_words(table[table["model"] == "bert-large-cased"])["n_different"].tolist()
     [85, 45]
     """
-    _check_columns(top, ("sentences", "word"))
+    check_columns(top, ("sentences", "word"))
     rows = [(kind, top.loc[top["sentences"] == kind, "word"].nunique()) for kind in ("object", "human")]
     return pd.DataFrame(rows, columns=["sentences", "n_different"])
+
+
+def _last_part(name):
+    return re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
 
 
 def _numbers_with_gaps(column):
@@ -384,9 +420,3 @@ def _is_among(word, measured, model):
     if model in _NO_PIECE_MARK:
         pattern = f"(?:##)?{pattern}"
     return any(re.fullmatch(pattern, other) for other in measured)
-
-
-def _check_columns(frame, wanted):
-    missing = [column for column in wanted if column not in frame.columns]
-    if missing:
-        raise ValueError(f"the frame lacks the column(s) {', '.join(missing)}")

@@ -135,28 +135,73 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
     [0.11, 0.34]
     """
     sentences, words = as_sentences(sentences), as_words(words)
-    resolved = resolve_in_sentences(lm, sentences, words, cases=cases)
+    alone = {word: [word] for word in words}
+    scored = group_probabilities(lm, sentences, alone, cases=cases, batch_tokens=batch_tokens, progress=progress)
+    row_of = {word: row for row, word in enumerate(alone)}
+    rows = [number * len(alone) + row_of[word] for number in range(len(sentences)) for word in words]
+    scored = scored.rename(columns={"group": "word"}).iloc[rows].reset_index(drop=True)
+    return scored[["sentence_id", "sentence", "word", "probability", "reason"]]
+
+
+def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens=None, progress=False) -> pd.DataFrame:
+    """Compute the probability that falls on groups of words at the mask of each sentence, in place.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+        Each with exactly one ``[MASK]``.
+    groups : mapping of str to sequence of str
+        The words of each group; groups may share words.
+    cases : sequence of {"as_is", "lower", "title"}
+        Spellings that count as the word (see :func:`biaslib.tokens.resolve_words`).
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        A row a sentence and group: sentence_id, sentence, group, probability (the sum, in float64, over the
+        different entries of the group's words: one that several words or spellings lead to counts once), n_entries,
+        missing (the words without an entry, separated by commas), reason ("" or why there is no probability).
+
+    Raises
+    ------
+    ValueError
+        If a sentence has not exactly one mask, or a case is unknown.
+
+    Examples
+    --------
+    >>> from biaslib.models import load_masked_lm
+    >>> groups = {"male": ["he", "him"], "female": ["she", "her"]}
+    >>> frame = group_probabilities(load_masked_lm("demo"), ["[MASK] is a nurse."], groups)
+    >>> frame.probability.round(2).tolist()
+    [0.11, 0.34]
+    """
+    sentences = as_sentences(sentences)
+    groups = {group: as_words(words) for group, words in groups.items()}
+    all_words = list(dict.fromkeys(word for words in groups.values() for word in words))
+    resolved = resolve_in_sentences(lm, sentences, all_words, cases=cases)
     encoded, positions = mask_positions(lm, sentences)
+    entries, why = _entries_of(resolved)
     reasons = [_reason(lm, item) for item in encoded]
-    entries = {
-        key: list(dict.fromkeys(int(token_id) for token_id in group.dropna()))
-        for key, group in resolved.groupby(["sentence_id", "word"], sort=False).token_id
-    }
-    why = resolved.groupby(["sentence_id", "word"], sort=False).reason.first()
-    wanted = [tuple(dict.fromkeys(i for word in words for i in entries[n, word])) for n in range(len(sentences))]
+    wanted = [tuple(dict.fromkeys(i for word in all_words for i in entries[n, word])) for n in range(len(sentences))]
     usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
     requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
     scored = dict(zip(usable, _log_probabilities(lm, requests, batch_tokens, progress), strict=True))
     rows = []
     for number, sentence in enumerate(sentences):
         of_entry = dict(zip(wanted[number], np.exp(scored[number][0]), strict=True)) if number in scored else {}
-        for word in words:
-            ids = entries[number, word]
-            reason = reasons[number] or ("" if ids else why[number, word])
+        for group, words in groups.items():
+            ids = dict.fromkeys(i for word in words for i in entries[number, word])
+            missing = [word for word in dict.fromkeys(words) if not entries[number, word]]
+            no_entry = "; ".join(dict.fromkeys(why[number, word] for word in missing)) or "no word"
+            reason = reasons[number] or ("" if ids else no_entry)
             probability = math.fsum(of_entry[i] for i in ids) if not reason else math.nan
             reason = reason or ("" if math.isfinite(probability) else NOT_FINITE)
-            rows.append((number, sentence, word, probability, reason))
-    return pd.DataFrame(rows, columns=["sentence_id", "sentence", "word", "probability", "reason"])
+            rows.append((number, sentence, group, probability, len(ids), ", ".join(missing), reason))
+    columns = ["sentence_id", "sentence", "group", "probability", "n_entries", "missing", "reason"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
@@ -183,8 +228,7 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     if not isinstance(sentence, str):
         raise TypeError(f"sentence is a {type(sentence).__name__}: give one text")
     encoded = encode(lm, [sentence])
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= lm.vocabulary_size:
-        raise ValueError(f"k is {k!r}: take a whole number from 1 to {lm.vocabulary_size}, the vocabulary's size")
+    check_k(lm, k)
     probabilities = mask_distributions(lm, [sentence])[0]
     if np.isnan(probabilities[0]):
         raise ValueError(f"{_reason(lm, encoded[0])}: {sentence!r}")
@@ -264,9 +308,9 @@ def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> fl
     scored = frame[frame.reason == ""]
     left_out = frame.reason[frame.reason != ""]
     if len(scored) == 0:
-        raise ValueError(f"no sentence could be scored: {_count_reasons(left_out) or 'none was given'}")
+        raise ValueError(f"no sentence could be scored: {count_reasons(left_out) or 'none was given'}")
     if len(left_out):
-        warnings.warn(f"{len(left_out)} of {len(frame)} sentences left out: {_count_reasons(left_out)}", stacklevel=2)
+        warnings.warn(f"{len(left_out)} of {len(frame)} sentences left out: {count_reasons(left_out)}", stacklevel=2)
     return float(np.exp(-scored.pll.sum() / scored.n_tokens.sum()))
 
 
@@ -415,9 +459,28 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     return vectors
 
 
+def check_k(lm, k) -> None:
+    """Refuse a number of likeliest entries that the vocabulary does not have."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= lm.vocabulary_size:
+        raise ValueError(f"k is {k!r}: take a whole number from 1 to {lm.vocabulary_size}, the vocabulary's size")
+
+
 def why_not_scored(lm, sentences) -> list[str]:
     """Say for each masked sentence why it cannot be scored; "" if it can."""
     return [_reason(lm, item) for item in mask_positions(lm, as_sentences(sentences))[0]]
+
+
+def _entries_of(resolved: pd.DataFrame) -> tuple[dict, dict]:
+    """List, by sentence and word, the different entries of its spellings, and why the first has none."""
+    entries: dict[tuple[int, str], list[int]] = {}
+    why: dict[tuple[int, str], str] = {}
+    columns = (resolved[name].tolist() for name in ("sentence_id", "word", "token_id", "reason"))
+    for number, word, token_id, reason in zip(*columns, strict=True):
+        of_word = entries.setdefault((number, word), [])
+        why.setdefault((number, word), reason)
+        if not reason and token_id not in of_word:
+            of_word.append(token_id)
+    return entries, why
 
 
 def _reason(lm, item: Encoded, *, unmasked: bool = False) -> str:
@@ -443,7 +506,8 @@ def _to_score_whole(lm, sentences) -> tuple[list[str], list[Encoded], list[str],
     return sentences, encoded, reasons, [n for n, reason in enumerate(reasons) if not reason]
 
 
-def _count_reasons(reasons: pd.Series) -> str:
+def count_reasons(reasons: pd.Series) -> str:
+    """Say how often each kind of reason stands there ("2 too long, 1 empty"); "" for none."""
     kinds = reasons.str.partition(":")[0] if len(reasons) else reasons
     return ", ".join(f"{count} {kind}" for kind, count in kinds.value_counts().items())
 

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 
 BOOTSTRAP_METHODS = ("percentile", "bca")
+# An effect is called so below this A (Vargha & Delaney 2000); from the last on it is large.
+A_LIMITS = {"negligible": 0.56, "small": 0.64, "medium": 0.71}
 
 # A difference below this share of the larger value is rounding, not a difference.
 _ZERO_DIFFERENCE = 1e-12
@@ -23,17 +25,20 @@ class SignedRank:
     v : float
         Sum of the ranks of the positive differences.
     p_value : float
-        Two-sided; NaN without any difference.
+        Two-sided; 1 where no pair differs.
     n : int
         Pairs that differ.
     n_zero : int
         Pairs left out because their difference is zero.
+    note : str
+        "no pair differs", or "".
     """
 
     v: float
     p_value: float
     n: int
     n_zero: int
+    note: str = ""
 
     def to_frame(self):
         """Give the fields as a frame of one row."""
@@ -117,7 +122,7 @@ def bootstrap_interval(
         raise ValueError(f"method {method!r} is unknown; known: {', '.join(BOOTSTRAP_METHODS)}")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence has to lie between 0 and 1, not {confidence!r}")
-    _check_count(n_resamples, "n_resamples")
+    check_count(n_resamples, "n_resamples")
     given = values if isinstance(values, tuple) else (values,)
     samples = tuple(_numbers(sample, "values") for sample in given)
     if paired and len({sample.size for sample in samples}) > 1:
@@ -203,31 +208,62 @@ def signed_rank(x, y):
     """
     from scipy import stats
 
-    x, y = _numbers(x, "x"), _numbers(y, "y")
-    if x.size != y.size:
-        raise ValueError(f"x and y are pairs but differ in length: {x.size} and {y.size}")
-    difference = x - y
-    zero = np.abs(difference) <= _ZERO_DIFFERENCE * np.maximum(np.abs(x), np.abs(y))
-    difference = difference[~zero]
-    n_zero = int(zero.sum())
-    if difference.size == 0:
-        return SignedRank(v=0.0, p_value=math.nan, n=0, n_zero=n_zero)
-    ranks = stats.rankdata(np.abs(difference))
-    p_value = stats.wilcoxon(difference, alternative="two-sided").pvalue
-    return SignedRank(v=float(ranks[difference > 0].sum()), p_value=float(p_value), n=difference.size, n_zero=n_zero)
+    difference = _differences(*_pairs(x, y))
+    v, n = _positive_ranks(difference)
+    n_zero = int(difference.size - n)
+    if n == 0:
+        return SignedRank(v=0.0, p_value=1.0, n=0, n_zero=n_zero, note="no pair differs")
+    p_value = stats.wilcoxon(difference[difference != 0], alternative="two-sided").pvalue
+    return SignedRank(v=float(v), p_value=float(p_value), n=int(n), n_zero=n_zero)
 
 
-def vargha_delaney_a(x, y):
+def rank_biserial(x, y, *, axis=None):
+    """Compute the matched-pairs rank-biserial correlation (Kerby 2014): how far paired values differ one way.
+
+    (V − V⁻)/(V + V⁻), where V and V⁻ are the sums of the ranks of positive and negative differences x − y, as
+    in `signed_rank`.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (n,)
+    axis : int, optional
+        Compute along this axis of arrays, unchecked, as resampling needs it.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        1 when every x is above its y, −1 when below, 0 when no pair differs.
+
+    Raises
+    ------
+    ValueError
+        If the samples differ in length, are empty, or hold NaN.
+
+    Examples
+    --------
+    >>> rank_biserial([3, 1, 2], [1, 2, 2])
+    0.3333333333333333
+    """
+    if axis is None:
+        return float(rank_biserial(*_pairs(x, y), axis=-1))
+    v, n = _positive_ranks(_differences(np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)))
+    total = n * (n + 1) / 2
+    return np.divide(2 * v - total, total, out=np.zeros_like(v), where=total > 0)
+
+
+def vargha_delaney_a(x, y, *, axis=None):
     """Compute Vargha and Delaney's A: the chance that a value of x is above one of y, ties as half.
 
     Parameters
     ----------
     x, y : array_like, shapes (m,) and (n,)
         All m·n pairs are compared.
+    axis : int, optional
+        Compute along this axis of arrays, unchecked, as resampling needs it.
 
     Returns
     -------
-    float
+    float or numpy.ndarray
         0.5 when neither tends to be larger.
 
     Raises
@@ -242,9 +278,45 @@ def vargha_delaney_a(x, y):
     """
     from scipy import stats
 
-    x, y = _numbers(x, "x"), _numbers(y, "y")
-    rank_sum = stats.rankdata(np.concatenate([x, y]))[: x.size].sum()
-    return float((rank_sum - x.size * (x.size + 1) / 2) / (x.size * y.size))
+    if axis is None:
+        return float(vargha_delaney_a(_numbers(x, "x"), _numbers(y, "y"), axis=-1))
+    x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    m, n = x.shape[-1], y.shape[-1]
+    # Sorting all values once is enough: O((m + n) log(m + n)) instead of m·n comparisons.
+    rank_sum = stats.rankdata(np.concatenate([x, y], axis=-1), axis=-1)[..., :m].sum(axis=-1)
+    return (rank_sum - m * (m + 1) / 2) / (m * n)
+
+
+def vargha_delaney_label(a):
+    """Say how large an effect A is, in Vargha and Delaney's (2000) words.
+
+    Parameters
+    ----------
+    a : float
+        From 0 to 1; either side of 0.5 counts alike.
+
+    Returns
+    -------
+    str
+        ``"negligible"`` below .56, ``"small"`` below .64, ``"medium"`` below .71, else ``"large"``; "" for NaN.
+
+    Raises
+    ------
+    ValueError
+        If `a` is outside 0 to 1.
+
+    Examples
+    --------
+    >>> [vargha_delaney_label(a) for a in (0.5, 0.44, 0.36, 0.98)]
+    ['negligible', 'small', 'medium', 'large']
+    """
+    if math.isnan(a):
+        return ""
+    if not 0 <= a <= 1:
+        raise ValueError(f"A has to lie between 0 and 1, not {a!r}")
+    # Rounded: 1 − .44 must not fall short of .56.
+    size = round(max(a, 1 - a), 12)
+    return next((label for label, limit in A_LIMITS.items() if size < limit), "large")
 
 
 def mcnemar(b, c):
@@ -273,7 +345,7 @@ def mcnemar(b, c):
     from scipy import stats
 
     for count in (b, c):
-        _check_count(count, "a count of McNemar's test", least=0)
+        check_count(count, "a count of McNemar's test", least=0)
     if b + c == 0:
         return 1.0
     return float(stats.binomtest(int(min(b, c)), int(b + c), 0.5).pvalue)
@@ -307,7 +379,7 @@ def adjusted_rand(labels, groups, *, n_permutations=999, seed=0):
     """
     from sklearn.metrics import adjusted_rand_score
 
-    _check_count(n_permutations, "n_permutations")
+    check_count(n_permutations, "n_permutations")
     labels, groups = (_partition(p, what) for p, what in ((labels, "labels"), (groups, "groups")))
     if labels.size != groups.size:
         raise ValueError(f"labels and groups differ in length: {labels.size} and {groups.size}")
@@ -322,6 +394,36 @@ def adjusted_rand(labels, groups, *, n_permutations=999, seed=0):
         n=labels.size,
         n_permutations=int(n_permutations),
     )
+
+
+def check_count(value, what, least=1):
+    """Refuse what is no whole number from `least` up; `what` names it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{what} has to be a whole number from {least} up, not {value!r}")
+
+
+def _pairs(x, y):
+    x, y = _numbers(x, "x"), _numbers(y, "y")
+    if x.size != y.size:
+        raise ValueError(f"x and y are pairs but differ in length: {x.size} and {y.size}")
+    return x, y
+
+
+def _differences(x, y):
+    """Subtract pairs; what is only rounding becomes 0."""
+    difference = x - y
+    zero = np.abs(difference) <= _ZERO_DIFFERENCE * np.maximum(np.abs(x), np.abs(y))
+    return np.where(zero, 0.0, difference)
+
+
+def _positive_ranks(difference):
+    """Give the sum of the ranks of the positive differences, and how many differ from 0, along the last axis."""
+    from scipy import stats
+
+    n = np.count_nonzero(difference, axis=-1)
+    # Zeros have the lowest ranks of all: without them every other rank is lower by their number.
+    ranks = stats.rankdata(np.abs(difference), axis=-1) - (difference.shape[-1] - n)[..., None]
+    return np.where(difference > 0, ranks, 0.0).sum(axis=-1), n
 
 
 def _joint_squares(labels, groups):
@@ -344,8 +446,3 @@ def _numbers(values, what):
     if not np.isfinite(values).all():
         raise ValueError(f"{what} holds NaN or an infinite number: leave such observations out")
     return values
-
-
-def _check_count(value, what, least=1):
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{what} has to be a whole number from {least} up, not {value!r}")

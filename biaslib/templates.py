@@ -93,6 +93,37 @@ def read_names(name_or_path):
     path = embedded if str(name_or_path) == "animals" else Path(name_or_path)
     if not path.is_file():
         raise ValueError(f"no names {str(name_or_path)!r}: give 'animals' or a CSV file with columns name and group")
+    frame = read_text_columns(path, ("name", "group"))
+    if "wikipedia_frequency" in frame:
+        frame["wikipedia_frequency"] = pd.to_numeric(frame["wikipedia_frequency"], errors="coerce")
+    check_names(frame["name"])
+    without = frame.loc[frame["group"].str.strip() == "", "name"]
+    if len(without):
+        raise ValueError(f"{path} has no group for {', '.join(without)}")
+    return frame
+
+
+def read_text_columns(path, wanted=()):
+    """Read a CSV file whose fields are all texts.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8, with a header; separated by commas.
+    wanted : sequence of str
+        Columns that it has to have.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In file order, nothing converted ("NA" and "" stay texts).
+
+    Raises
+    ------
+    ValueError
+        If it is no such file, a row has more or fewer fields than the header, a column comes twice or is missing.
+    """
+    path = Path(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = [row for row in csv.reader(file, strict=True) if row]
@@ -103,20 +134,35 @@ def read_names(name_or_path):
             raise ValueError(
                 f"{path} has {len(row)} fields in row {number} and {len(header)} in its header: quote commas"
             )
-    frame = pd.DataFrame(rows, columns=[column.strip() for column in header])
-    if "wikipedia_frequency" in frame:
-        frame["wikipedia_frequency"] = pd.to_numeric(frame["wikipedia_frequency"], errors="coerce")
-    missing = {"name", "group"} - set(frame.columns)
+    header = [column.strip() for column in header]
+    repeated = sorted({column for column in header if header.count(column) > 1})
+    if repeated:
+        raise ValueError(f"{path} has two columns called {', '.join(repeated)}: give each its own name")
+    missing = sorted(set(wanted) - set(header))
     if missing:
-        found = ", ".join(map(str, frame.columns))
+        found = ", ".join(header)
         raise ValueError(
-            f"{path} lacks the column(s) {', '.join(sorted(missing))}, it has: {found}; separate columns by commas"
+            f"{path} lacks the column(s) {', '.join(missing)}, it has: {found}; separate columns by commas"
         )
-    check_names(frame["name"])
-    without = frame.loc[frame["group"].str.strip() == "", "name"]
-    if len(without):
-        raise ValueError(f"{path} has no group for {', '.join(without)}")
-    return frame
+    return pd.DataFrame(rows, columns=header, dtype=str)
+
+
+def check_columns(frame, wanted):
+    """Refuse a frame that lacks a column.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    wanted : sequence of str
+
+    Raises
+    ------
+    ValueError
+        If a column is missing; it names them.
+    """
+    missing = [column for column in wanted if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame lacks the column(s) {', '.join(missing)}")
 
 
 def fill(template, /, article="literal", **slots):

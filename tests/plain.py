@@ -71,6 +71,23 @@ def aul_aula(lm, model, text):
     return math.fsum(values) / len(values), math.fsum(weighted) / len(values)
 
 
+def group_probability(lm, model, sentence, spellings):
+    """Sum over the entries that spellings are as one token where the mask stands."""
+    place_of_mask = sentence.index("[MASK]")
+    found = {}
+    for spelling in spellings:
+        text = sentence.replace("[MASK]", spelling)
+        filled = lm.tokenizer(text, return_offsets_mapping=True)
+        for place, (start, end) in enumerate(filled["offset_mapping"]):
+            is_word = end == place_of_mask + len(spelling) and text[start:end].strip() == spelling
+            if is_word and filled["input_ids"][place] != lm.tokenizer.unk_token_id:
+                masked = list(filled["input_ids"])
+                token_id = masked[place]
+                masked[place] = lm.tokenizer.mask_token_id
+                found[token_id] = math.exp(log_probability(model, masked, place, token_id))
+    return math.fsum(found.values()) if found else math.nan
+
+
 def vector(lm, model, text):
     ids, places = own_places(lm, text)
     with torch.no_grad():

@@ -12,6 +12,7 @@ from biaslib.published import (
     mark_claims,
     published_model,
     published_table,
+    unmasked_models,
 )
 
 TOP = published_table("speciesism_tables8_11_top_words")
@@ -126,6 +127,37 @@ def test_mark_claims_refuses(verdicts, message):
 )
 def test_published_model(name, expected):
     assert published_model(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("google-bert/bert-base-uncased", "bert"),
+        ("bert-base-uncased", "bert"),
+        ("/data/distilbert-base-multilingual-cased/", "distilbert-multilingual"),
+        ("xlm-roberta", "xlm-roberta"),
+        # A folder that happens to be called like the paper's short name may be anything.
+        ("models/bert", None),
+        ("bert-base-cased", None),
+        ("roberta-large", None),
+    ],
+)
+def test_published_model_of_unmasked(name, expected):
+    assert published_model(name, "unmasked") == expected
+
+
+def test_the_models_of_unmasked_are_those_of_its_tables():
+    models = unmasked_models()
+    assert set(models["model"]) == set(published_table("unmasked_table2_gtc")["model"])
+    counterparts = models[models["multilingual"] != ""]
+    assert (counterparts["n_languages"] == 1).all()
+    assert set(counterparts["model"]) == set(published_table("unmasked_table3_mono_minus_multi")["pair"])
+    assert set(counterparts["multilingual"]) == set(models.loc[models["n_languages"] > 1, "model"])
+
+
+def test_models_of_other_papers_are_not_known_by_name():
+    with pytest.raises(ValueError, match="known: speciesism, unmasked"):
+        published_model("demo", "weat")
 
 
 @pytest.mark.parametrize("model", sorted(set(TOP["model"])))

@@ -265,6 +265,30 @@ def test_an_entry_counts_once_however_many_spellings_lead_to_it(demo, tiny):
     assert both.probability.item() == pytest.approx(parts.probability.sum(), rel=1e-6)
 
 
+def test_groups_count_each_entry_once_and_name_what_is_missing(tiny):
+    lm = tiny("bert_cased")
+    groups = {"both": ["he", "He", "whale"], "he": ["he"], "none": ["whale"], "empty": []}
+    frame = scoring.group_probabilities(lm, ["[MASK] is here."], groups, cases=("lower", "title")).set_index("group")
+    assert frame.n_entries.tolist() == [2, 2, 0, 0]
+    assert frame.missing.tolist() == ["whale", "", "whale", ""]
+    assert frame.reason.tolist() == ["", "", "not one token", "no word"]
+    words = scoring.mask_probabilities(lm, ["[MASK] is here."], ["he", "He"])
+    assert frame.probability["both"] == frame.probability["he"] == math.fsum(words.probability)
+    assert frame.probability[["none", "empty"]].isna().all()
+
+
+def test_groups_of_a_sentence_over_the_limit_have_its_reason(tiny):
+    frame = scoring.group_probabilities(tiny("bert_cased"), ["dog " * 80 + "[MASK]"], {"a": ["he"], "b": ["whale"]})
+    assert frame.reason.str.startswith("too long").all() and frame.probability.isna().all()
+
+
+def test_repeated_words_have_a_row_each(demo):
+    frame = scoring.mask_probabilities(demo, ["[MASK] is.", "So [MASK] is."], ["he", "she", "he"])
+    assert frame.word.tolist() == ["he", "she", "he"] * 2
+    assert frame.sentence_id.tolist() == [0, 0, 0, 1, 1, 1]
+    assert frame.probability[0] == frame.probability[2] != frame.probability[3]
+
+
 def test_a_word_without_an_entry_is_reported(demo):
     frame = scoring.mask_probabilities(demo, ["[MASK] is here."], ["unbelievableness", "he"])
     assert frame.reason.tolist() == ["not one token", ""]

@@ -12,8 +12,10 @@ from biaslib.statistics import (
     bootstrap_interval,
     holm,
     mcnemar,
+    rank_biserial,
     signed_rank,
     vargha_delaney_a,
+    vargha_delaney_label,
 )
 
 NUMBERS = st.integers(-20, 20).map(float)
@@ -54,11 +56,62 @@ def test_rounding_is_no_difference():
     assert result.v == 2
 
 
-def test_no_difference_at_all_has_no_p_value():
+def test_no_difference_at_all_is_no_evidence():
     result = signed_rank([1.0, 2.0], [1.0, 2.0])
     assert (result.v, result.n, result.n_zero) == (0, 0, 2)
-    assert math.isnan(result.p_value)
-    assert list(result.to_frame().columns) == ["v", "p_value", "n", "n_zero"]
+    assert (result.p_value, result.note) == (1, "no pair differs")
+    assert list(result.to_frame().columns) == ["v", "p_value", "n", "n_zero", "note"]
+
+
+def test_v_is_the_sum_of_positive_ranks_not_the_smaller_sum():
+    up = np.arange(1.0, 61)
+    assert (signed_rank(up, 0 * up).v, signed_rank(-up, 0 * up).v) == (1830, 0)
+    mixed = np.array([3.0, -1, 2, 2, 0, -2, 5])
+    forth, back = signed_rank(mixed, 0 * mixed), signed_rank(-mixed, 0 * mixed)
+    assert (forth.v, back.v, forth.n, forth.n_zero) == (17, 4, 6, 1)
+    assert forth.p_value == back.p_value and forth.note == ""
+
+
+def test_rank_biserial_by_hand():
+    # V = 17 and V⁻ = 4 of 21.
+    mixed = np.array([3.0, -1, 2, 2, 0, -2, 5])
+    assert rank_biserial(mixed, 0 * mixed) == pytest.approx(13 / 21)
+    assert rank_biserial([2, 3], [1, 1]) == 1 and rank_biserial([1, 1], [2, 3]) == -1
+    assert rank_biserial([1, 2], [1, 2]) == 0
+
+
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=9), st.randoms())
+def test_rank_biserial_follows_from_v(pairs, random):
+    x, y = map(np.array, zip(*pairs, strict=True))
+    test = signed_rank(x, y)
+    total = test.n * (test.n + 1) / 2
+    expected = (test.v - (total - test.v)) / total if total else 0
+    assert rank_biserial(x, y) == pytest.approx(expected)
+    assert rank_biserial(y, x) == pytest.approx(-expected)
+    order = random.sample(range(len(pairs)), len(pairs))
+    assert rank_biserial(x[order], y[order]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("statistic", [rank_biserial, vargha_delaney_a])
+def test_resampled_at_once_is_resampled_one_by_one(statistic):
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 4, (2, 5, 8)).astype(float)
+    rows = [statistic(x[i], y[i]) for i in range(5)]
+    assert statistic(x, y, axis=-1).tolist() == pytest.approx(rows)
+    assert statistic(x.T, y.T, axis=0).tolist() == pytest.approx(rows)
+    low, high = bootstrap_interval((x[0], y[0]), statistic, seed=1, n_resamples=200, paired=True)
+    alone = bootstrap_interval((x[0], y[0]), lambda a, b: statistic(a, b), seed=1, n_resamples=200, paired=True)
+    assert (low, high) == pytest.approx(alone)
+
+
+def test_vargha_delaney_label_on_both_sides():
+    expected = {0.5: "negligible", 0.55: "negligible", 0.56: "small", 0.63: "small", 0.64: "medium", 0.7: "medium"}
+    expected |= {0.71: "large", 1: "large"}
+    for a, label in expected.items():
+        assert vargha_delaney_label(a) == vargha_delaney_label(1 - a) == label
+    assert vargha_delaney_label(math.nan) == ""
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        vargha_delaney_label(1.2)
 
 
 # Small samples: with ties scipy's exact p value goes through all their sign patterns.
@@ -76,6 +129,8 @@ def test_vargha_delaney_by_hand():
     assert vargha_delaney_a([2, 3], [1, 2]) == (1 + 0.5 + 1 + 1) / 4
     assert vargha_delaney_a([1], [2, 3]) == 0
     assert vargha_delaney_a([5, 5], [5]) == 0.5
+    assert vargha_delaney_a([1, 2], [2, 3]) == 0.125
+    assert vargha_delaney_a([0.9, 0.8, 0.8], [0.8, 0.1]) == pytest.approx(5 / 6)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=12), st.lists(NUMBERS, min_size=1, max_size=12))
@@ -242,7 +297,7 @@ def test_adjusted_rand_refuses(labels, groups, message):
         adjusted_rand(labels, groups)
 
 
-@pytest.mark.parametrize("function", [signed_rank, vargha_delaney_a])
+@pytest.mark.parametrize("function", [signed_rank, rank_biserial, vargha_delaney_a])
 @pytest.mark.parametrize("bad", [[], [1.0, math.nan], [[1.0]], [math.inf]])
 def test_two_samples_refuse(function, bad):
     with pytest.raises(ValueError, match=r"one row of numbers|NaN"):
@@ -251,6 +306,7 @@ def test_two_samples_refuse(function, bad):
         function([1.0, 2.0], bad)
 
 
-def test_signed_rank_needs_pairs():
+@pytest.mark.parametrize("function", [signed_rank, rank_biserial])
+def test_pairs_are_needed(function):
     with pytest.raises(ValueError, match="differ in length: 2 and 3"):
-        signed_rank([1, 2], [1, 2, 3])
+        function([1, 2], [1, 2, 3])

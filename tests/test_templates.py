@@ -208,6 +208,7 @@ def test_names_from_a_file_keep_their_columns(tmp_path):
         ("name,group\npig,\n", "no group for pig"),
         ("name,group\npig,a\npig,b\n", "duplicates: pig"),
         ("", "not readable CSV"),
+        ("name,group,name\npig,a,b\n", "two columns called name"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=problem):
