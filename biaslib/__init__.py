@@ -32,6 +32,7 @@ _MODULES = (
     "tokens",
     "vectors",
     "weat",
+    "winoqueer",
 )
 
 __all__ = ["__version__", *_MODULES]

@@ -273,12 +273,14 @@ def by_condition(templates, conditions):
     return {condition: found[condition] for condition in conditions}
 
 
-def check_names(names):
+def check_names(names, what="names"):
     """Give the names as a list, or say in one line what is wrong with them.
 
     Parameters
     ----------
     names : iterable of str
+    what : str
+        What the line calls them.
 
     Returns
     -------
@@ -290,16 +292,16 @@ def check_names(names):
         If it is one text instead of a list, empty, holds something that is not a text, or repeats a name.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ValueError(f"names has to be a list of texts, not {names!r}")
+        raise ValueError(f"{what} has to be a list of texts, not {names!r}")
     names = list(names)
     if not names:
-        raise ValueError("names is empty: give at least one name")
+        raise ValueError(f"{what} is empty: give at least one")
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"each name has to be a text, not {name!r} (in YAML, quote it)")
+            raise ValueError(f"{what}: each has to be a text, not {name!r} (in YAML, quote it)")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"names has duplicates: {', '.join(repeated)}; give each name once")
+        raise ValueError(f"{what} has duplicates: {', '.join(repeated)}; give each once")
     return names
 
 
