@@ -18,6 +18,8 @@ _MODULES = (
     "debiasing",
     "models",
     "packed_weights",
+    "pair_files",
+    "pairs",
     "parameters",
     "plots",
     "pronouns",

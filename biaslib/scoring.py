@@ -30,6 +30,7 @@ from biaslib.tokens import (
 )
 
 PLL_VARIANTS = ("original", "within_word_l2r")
+SPAN_VARIANTS = ("all_masked", "left_to_right")
 BATCH_TOKENS = {"cpu": 1_024, "mps": 8_192, "cuda": 32_768}
 LOGITS_AT_ONCE = 2**25
 NOT_FINITE = "the model's output is not a finite number"
@@ -266,8 +267,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     ValueError
         If the variant is unknown, or the tokenizer cannot tell the pieces of a word.
     """
-    if variant not in PLL_VARIANTS:
-        raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(PLL_VARIANTS)}")
+    _check_variant(variant, PLL_VARIANTS)
     index = _index_of(sentences)
     sentences, encoded, reasons, usable = _to_score_whole(lm, sentences)
     words = _word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" else None
@@ -314,7 +314,9 @@ def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> fl
     return float(np.exp(-scored.pll.sum() / scored.n_tokens.sum()))
 
 
-def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progress=False) -> pd.DataFrame:
+def shared_pseudo_log_likelihood(
+    lm, first, second, *, variant="original", batch_tokens=None, progress=False
+) -> pd.DataFrame:
     """Compute the pseudo-log-likelihood of the tokens that two sentences share (Nangia et al. 2020, Eq. 2).
 
     Parameters
@@ -322,6 +324,8 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
     lm : MaskedLM
     first, second : sequences of str
         Pairs, in the same order.
+    variant : {"original", "within_word_l2r"}
+        As for :func:`pseudo_log_likelihood`: the second also masks the later pieces of the same word, shared or not.
     batch_tokens, progress
         As for :func:`mask_distributions`.
 
@@ -333,12 +337,14 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
     Raises
     ------
     ValueError
-        If the two are not of one length.
+        If the two are not of one length, the variant is unknown, or the tokenizer cannot tell the pieces of a word.
     """
+    _check_variant(variant, PLL_VARIANTS)
     index, sides = _index_of(first), [as_sentences(first), as_sentences(second)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}")
     encoded = [encode(lm, side) for side in sides]
+    words = [_word_numbers(lm, *side) for side in zip(sides, encoded, strict=True)] if variant != "original" else None
     requests, owners, shared, reasons = [], [], [], []
     for n, pair in enumerate(zip(*encoded, strict=True)):
         spans = _shared_places(*pair)
@@ -353,7 +359,8 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
             continue
         for places in spans:
             for side, (item, place) in enumerate(zip(pair, places, strict=True)):
-                requests.append(Request(item.ids, (place,), (place,), ((item.ids[place],),)))
+                later = _later_pieces(words[side][n], place) if words else ()
+                requests.append(Request(item.ids, (place, *later), (place,), ((item.ids[place],),)))
                 owners.append(2 * n + side)
     usable = [2 * n + side for n, reason in enumerate(reasons) if not reason for side in (0, 1)]
     scored = _log_probabilities(lm, requests, batch_tokens, progress)
@@ -370,6 +377,71 @@ def shared_pseudo_log_likelihood(lm, first, second, *, batch_tokens=None, progre
         }
     )
     return frame if index is None else frame.set_axis(index)
+
+
+def masked_span_likelihood(
+    lm, sentences, spans, *, variant="all_masked", batch_tokens=None, progress=False
+) -> pd.DataFrame:
+    """Compute how likely parts of sentences are in their places.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    spans : sequence of sequences of (int, int)
+        For each sentence the parts, from a character up to another; their tokens count together.
+    variant : {"all_masked", "left_to_right"}
+        What the model sees while it predicts a token: a mask for each token of the parts, or the tokens before it in
+        its part and, in place of it and those after it, one mask.
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    DataFrame
+        sentence_id, sentence, log_probability and probability (means over the tokens of the parts), n_span_tokens,
+        n_tokens, n_unknown, reason ("" or why there is no score). A Series' index is kept.
+
+    Raises
+    ------
+    ValueError
+        If the variant is unknown, spans and sentences are not of one number, or the tokenizer does not tell where
+        its tokens stand.
+
+    Examples
+    --------
+    >>> from biaslib.models import load_masked_lm
+    >>> frame = masked_span_likelihood(load_masked_lm("demo"), ["She is a nurse."], [[(0, 3)]])
+    >>> frame[["log_probability", "n_span_tokens"]].round(2).values.tolist()
+    [[-1.07, 1.0]]
+    """
+    _check_variant(variant, SPAN_VARIANTS)
+    index = _index_of(sentences)
+    sentences, encoded, reasons, _ = _to_score_whole(lm, sentences)
+    if len(spans) != len(sentences):
+        raise ValueError(f"as many lists of spans as sentences are needed, not {len(spans)} and {len(sentences)}")
+    places = _span_places(lm, sentences, encoded, spans)
+    reasons = [reason or _span_reason(lm, *of) for reason, *of in zip(reasons, encoded, places, strict=True)]
+    usable = [n for n, reason in enumerate(reasons) if not reason]
+    requests, owners = [], []
+    for n in usable:
+        made = _span_requests(encoded[n].ids, places[n], variant)
+        requests += made
+        owners += [n] * len(made)
+    values: list[list[float]] = [[] for _ in sentences]
+    for n, answer in zip(owners, _log_probabilities(lm, requests, batch_tokens, progress), strict=True):
+        values[n] += [float(log_probability) for read in answer for log_probability in read]
+    frame = _sentence_frame(
+        lm,
+        sentences,
+        encoded,
+        reasons,
+        index,
+        log_probability=np.array([np.mean(found) if found else math.nan for found in values]),
+        probability=np.array([np.exp(found).mean() if found else math.nan for found in values]),
+    )
+    frame.insert(4, "n_span_tokens", [sum(map(len, of_sentence)) for of_sentence in places])
+    return frame
 
 
 def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
@@ -541,6 +613,53 @@ def _shared_places(first: Encoded, second: Encoded) -> list[tuple[int, int]]:
     blocks = SequenceMatcher(None, first.ids, second.ids, autojunk=False).get_matching_blocks()
     pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
     return [(a, b) for a, b in pairs if first.first <= a < first.last and second.first <= b < second.last]
+
+
+def _span_places(lm, sentences, encoded: Sequence[Encoded], spans) -> list[list[list[int]]]:
+    """Find the tokens of each part of each sentence."""
+    if not sentences:
+        return []
+    if not lm.tokenizer.is_fast:
+        raise ValueError(f"the tokenizer of {lm.name!r} does not tell where its tokens stand: load its fast version")
+    batch = lm.tokenizer(list(sentences), return_offsets_mapping=True, truncation=False, padding=False, verbose=False)
+    return [
+        [[place for place in range(item.first, item.last) if _touches(offsets[place], span)] for span in of_sentence]
+        for item, offsets, of_sentence in zip(encoded, batch["offset_mapping"], spans, strict=True)
+    ]
+
+
+def _touches(offset: tuple[int, int], span: tuple[int, int]) -> bool:
+    # A mark of a word's start that stands alone has no width.
+    (start, stop), (first, last) = offset, span
+    return first == start == stop or (start < last and stop > first)
+
+
+def _span_reason(lm, item: Encoded, places: Sequence[Sequence[int]]) -> str:
+    if not places or not all(places):
+        return "no token in the part"
+    unknown = any(item.ids[place] == lm.tokenizer.unk_token_id for span in places for place in span)
+    return "unknown token in the part" if unknown else ""
+
+
+def _span_requests(ids: Sequence[int], places: Sequence[Sequence[int]], variant: str) -> list[Request]:
+    """Mask all tokens of the parts at once, or show them one after another from the left."""
+    if variant == "all_masked":
+        masked = tuple(place for span in places for place in span)
+        return [Request(tuple(ids), masked, masked, tuple((ids[place],) for place in masked))]
+    requests = []
+    for shown in range(max(map(len, places))):
+        masked = [span[shown] for span in places if len(span) > shown]
+        hidden = {place for span in places for place in span[shown + 1 :]}
+        kept = [place for place in range(len(ids)) if place not in hidden]
+        read = tuple(kept.index(place) for place in masked)
+        wanted = tuple((ids[place],) for place in masked)
+        requests.append(Request(tuple(ids[place] for place in kept), read, read, wanted))
+    return requests
+
+
+def _check_variant(variant: str, known: Sequence[str]) -> None:
+    if variant not in known:
+        raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(known)}")
 
 
 def _word_numbers(lm, sentences: Sequence[str], encoded: Sequence[Encoded]) -> list[list[int | None]]:

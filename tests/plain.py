@@ -46,8 +46,9 @@ def pll(lm, model, text, variant="original"):
     return total
 
 
-def shared_pll(lm, model, first, second):
+def shared_pll(lm, model, first, second, variant="original"):
     (ids_a, own_a), (ids_b, own_b) = own_places(lm, first), own_places(lm, second)
+    words = [lm.tokenizer(text).word_ids() for text in (first, second)]
     totals, n = [0.0, 0.0], 0
     for tag, a, a_end, b, _ in SequenceMatcher(None, ids_a, ids_b, autojunk=False).get_opcodes():
         for step in range(a_end - a if tag == "equal" else 0):
@@ -56,8 +57,24 @@ def shared_pll(lm, model, first, second):
                 for side, ids, place in ((0, ids_a, a + step), (1, ids_b, b + step)):
                     masked = list(ids)
                     masked[place] = lm.tokenizer.mask_token_id
+                    for later in range(place + 1, len(ids)):
+                        if variant == "within_word_l2r" and words[side][later] == words[side][place]:
+                            masked[later] = lm.tokenizer.mask_token_id
                     totals[side] += log_probability(model, masked, place, ids[place])
     return (*totals, n)
+
+
+def span(lm, model, ids, places, variant):
+    """Log-probabilities of neighbouring tokens, all masked, or one after another with one mask for the rest."""
+    mask, first, last = lm.tokenizer.mask_token_id, places[0], places[-1]
+    values = []
+    for place in places:
+        if variant == "all_masked":
+            seen = [*ids[:first], *[mask] * len(places), *ids[last + 1 :]]
+        else:
+            seen = [*ids[:place], mask, *ids[last + 1 :]]
+        values.append(log_probability(model, seen, place, ids[place]))
+    return values
 
 
 def aul_aula(lm, model, text):

@@ -62,13 +62,113 @@ def test_all_unmasked_likelihood_is_the_plain_mean(case, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_shared_tokens_are_those_of_difflib(case, family):
+@pytest.mark.parametrize("variant", scoring.PLL_VARIANTS)
+def test_shared_tokens_are_those_of_difflib(case, family, variant):
     lm, model = case(family)
-    first = ["She is a doctor who is kind.", "He is a nurse.", "The dog is old."]
-    second = ["He is a doctor who is kind.", "They have been nurses.", "The dog is old."]
-    frame = scoring.shared_pseudo_log_likelihood(lm, first, second)
-    expected = [plain.shared_pll(lm, model, a, b) for a, b in zip(first, second, strict=True)]
+    first = ["She is a doctor who is kind.", "He is a nurse.", "The dog is old.", "Unbelievable, he was good."]
+    second = ["He is a doctor who is kind.", "They have been nurses.", "The dog is old.", "Unbelievably, he was bad."]
+    frame = scoring.shared_pseudo_log_likelihood(lm, first, second, variant=variant)
+    expected = [plain.shared_pll(lm, model, a, b, variant) for a, b in zip(first, second, strict=True)]
     np.testing.assert_allclose(frame[["pll_first", "pll_second", "n_shared"]], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert_cased", "roberta", "xlm_roberta"])
+def test_what_is_put_between_shifts_the_shared_tokens(tiny, family):
+    lm = tiny(family)
+    less, more = "is the dog old", "is not the dog old"
+    frame = scoring.shared_pseudo_log_likelihood(lm, [less], [more])
+    assert frame.n_shared.item() == 4
+    # All four of the shorter sentence are shared: 0, 1, 2, 3 and 0, 2, 3, 4.
+    assert frame.pll_first.item() == pytest.approx(scoring.pseudo_log_likelihood(lm, [less]).pll.item(), rel=1e-5)
+    assert frame.pll_second.item() < 0
+
+
+def test_words_that_a_long_sentence_repeats_are_shared_all_the_same(demo):
+    short = "the dog the dog the dog the dog"
+    frame = scoring.shared_pseudo_log_likelihood(demo, [short], [f"{short} {'cat ' * 200}"])
+    assert frame.n_shared.item() == 8
+
+
+def test_the_pieces_of_a_word_are_hidden_in_pairs_too(tiny):
+    lm = tiny("bert_cased")
+    sentences = ["The unbelievableness of it.", "She is kindly."]
+    both = {
+        variant: scoring.shared_pseudo_log_likelihood(lm, sentences, sentences, variant=variant)
+        for variant in scoring.PLL_VARIANTS
+    }
+    for variant, frame in both.items():
+        expected = scoring.pseudo_log_likelihood(lm, sentences, variant=variant).pll
+        np.testing.assert_allclose(frame.pll_first, expected, rtol=1e-5)
+    assert (both["original"].pll_first != both["within_word_l2r"].pll_first).all()
+
+
+# What stands in the blank, and a filler that shares neither its first nor its last piece.
+BLANKS = [
+    ("He was {}, the nurse.", "kindness"),
+    ("{} is old.", "He"),
+    ("It is ({}).", "goodly"),
+    ("It is {}", "old dog"),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("variant", scoring.SPAN_VARIANTS)
+def test_parts_of_sentences_are_the_plain_means(case, family, variant):
+    lm, model = case(family)
+    sentences = [sentence.format(word) for sentence, word in BLANKS]
+    spans = [[(sentence.index("{"), sentence.index("{") + len(word))] for sentence, word in BLANKS]
+    frame = scoring.masked_span_likelihood(lm, sentences, spans, variant=variant)
+    assert frame.reason.eq("").all()
+    for row, (sentence, _) in zip(frame.itertuples(), BLANKS, strict=True):
+        ids, other = (lm.tokenizer(text)["input_ids"] for text in (row.sentence, sentence.format("zq")))
+        start = next(k for k, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b)
+        stop = len(ids) - next(k for k, (a, b) in enumerate(zip(ids[::-1], other[::-1], strict=False)) if a != b)
+        expected = plain.span(lm, model, ids, range(start, stop), variant)
+        assert row.n_span_tokens == stop - start
+        assert row.log_probability == pytest.approx(np.mean(expected), rel=1e-5)
+        assert row.probability == pytest.approx(np.exp(expected).mean(), rel=1e-4)
+
+
+def test_several_parts_of_a_sentence_are_hidden_together(tiny):
+    lm = tiny("bert_cased")
+    model = plain.double(lm)
+    sentence, spans = "kindness is kindness", [(0, 8), (12, 20)]
+    (cls, kind, ness, is_, *_, sep), mask = lm.tokenizer(sentence)["input_ids"], lm.tokenizer.mask_token_id
+    frame = scoring.masked_span_likelihood(lm, [sentence], [spans])
+    hidden = [cls, mask, mask, is_, mask, mask, sep]
+    places = {1: kind, 2: ness, 4: kind, 5: ness}
+    expected = np.mean([plain.log_probability(model, hidden, place, entry) for place, entry in places.items()])
+    assert frame.log_probability.item() == pytest.approx(expected, rel=1e-5)
+    frame = scoring.masked_span_likelihood(lm, [sentence], [spans], variant="left_to_right")
+    steps = [
+        ([cls, mask, is_, mask, sep], {1: kind, 3: kind}),
+        ([cls, kind, mask, is_, kind, mask, sep], {2: ness, 5: ness}),
+    ]
+    values = [plain.log_probability(model, ids, place, entry) for ids, of in steps for place, entry in of.items()]
+    assert frame.log_probability.item() == pytest.approx(np.mean(values), rel=1e-5)
+    assert frame.n_span_tokens.item() == 4
+
+
+def test_parts_without_a_score_have_a_reason(tiny):
+    lm = tiny("bert_cased")
+    sentences = ["He is ☃.", "He is old.", "He is old.", "He [MASK] old.", "dog " * 80, "He is old."]
+    spans = [[(6, 7)], [(5, 6)], [], [(0, 2)], [(0, 3)], [(6, 9)]]
+    frame = scoring.masked_span_likelihood(lm, pd.Series(sentences, index=range(10, 16)), spans)
+    assert frame.reason.tolist() == [
+        "unknown token in the part",
+        "no token in the part",
+        "no token in the part",
+        "[MASK] in a sentence to be scored whole",
+        "too long: 82 tokens, the model holds 64",
+        "",
+    ]
+    assert frame.log_probability.notna().tolist() == [False] * 5 + [True]
+    assert frame.index.tolist() == list(range(10, 16))
+    assert len(scoring.masked_span_likelihood(lm, [], [])) == 0
+    with pytest.raises(ValueError, match="not 1 and 2"):
+        scoring.masked_span_likelihood(lm, ["a", "b"], [[(0, 1)]])
+    with pytest.raises(ValueError, match="all_masked, left_to_right"):
+        scoring.masked_span_likelihood(lm, ["a"], [[(0, 1)]], variant="released")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -233,6 +333,8 @@ def test_bad_input_is_named(demo):
         scoring.pseudo_log_likelihood(demo, ["He is."], variant="salazar")
     with pytest.raises(ValueError, match="not 1 and 2"):
         scoring.shared_pseudo_log_likelihood(demo, ["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="original, within_word_l2r"):
+        scoring.shared_pseudo_log_likelihood(demo, ["a"], ["a"], variant="salazar")
     with pytest.raises(ValueError, match="k is 0"):
         scoring.top_words(demo, "[MASK] is.", 0)
     for wrong in (-1, 0):

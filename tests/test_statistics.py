@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from biaslib.statistics import (
     holm,
     mcnemar,
     rank_biserial,
+    sign_test,
     signed_rank,
     vargha_delaney_a,
     vargha_delaney_label,
@@ -152,6 +154,47 @@ def test_mcnemar_is_the_exact_binomial():
 def test_mcnemar_refuses(counts):
     with pytest.raises(ValueError, match="whole number from 0"):
         mcnemar(*counts)
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_sign_test_of_ones_is_the_binomial_test(more, less):
+    values = [1] * more + [-1] * less + [0, 0]
+    if more + less == 0:
+        assert math.isnan(sign_test(values))
+        return
+    assert sign_test(values) == pytest.approx(mcnemar(more, less), rel=1e-9)
+    for alternative in ("greater", "less"):
+        expected = stats.binomtest(more, more + less, alternative=alternative).pvalue
+        assert sign_test(values, alternative=alternative) == pytest.approx(expected, rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(-6, 6).filter(bool), min_size=1, max_size=8))
+def test_sign_test_goes_through_all_sign_patterns(values):
+    sums = [
+        sum(sign * abs(value) for sign, value in zip(signs, values, strict=True))
+        for signs in itertools.product((-1, 1), repeat=len(values))
+    ]
+    assert sign_test(values) == pytest.approx(np.mean([abs(s) >= abs(sum(values)) for s in sums]))
+    assert sign_test(values, alternative="greater") == pytest.approx(np.mean([s >= sum(values) for s in sums]))
+    assert sign_test(values, alternative="less") == pytest.approx(np.mean([s <= sum(values) for s in sums]))
+
+
+def test_sign_test_of_many_repeats():
+    # Ten times the same ten observations are ten observations.
+    assert sign_test([10] * 9 + [-10]) == pytest.approx(sign_test([1] * 9 + [-1]))
+    assert sign_test([1] * 60_000 + [-1] * 59_000) == pytest.approx(mcnemar(59_000, 60_000), rel=1e-6)
+
+
+@pytest.mark.parametrize("values", [[0.5], [[1]], [math.nan]])
+def test_sign_test_refuses(values):
+    with pytest.raises(ValueError, match="whole numbers"):
+        sign_test(values)
+
+
+def test_sign_test_knows_its_alternatives():
+    with pytest.raises(ValueError, match="two-sided, greater, less"):
+        sign_test([1], alternative="both")
 
 
 def test_holm_by_hand():
