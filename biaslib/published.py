@@ -254,7 +254,7 @@ def published_model(name, paper="speciesism"):
     ----------
     name : str or Path
         A hub id with or without its organisation, or a folder, of which the last part counts, or the paper's own name.
-    paper : {"speciesism", "unmasked"}
+    paper : {"speciesism", "unmasked", "winoqueer"}
 
     Returns
     -------
@@ -275,11 +275,11 @@ def published_model(name, paper="speciesism"):
     last = _last_part(name)
     if paper == "speciesism":
         return last if last in set(published_table(_TOP_WORDS)["model"]) else None
-    if paper == "unmasked":
-        models = unmasked_models()
-        own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
-        return str(name) if str(name) in set(models["model"]) else own.get(last)
-    raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, unmasked")
+    if paper not in ("unmasked", "winoqueer"):
+        raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, unmasked, winoqueer")
+    models = _models_of(paper)
+    own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
+    return str(name) if str(name) in set(models["model"]) else own.get(last)
 
 
 def unmasked_models():
@@ -297,7 +297,11 @@ def unmasked_models():
     >>> unmasked_models().loc[0, ["model", "id", "multilingual"]].tolist()
     ['bert', 'google-bert/bert-base-uncased', 'bert-multilingual']
     """
-    return pd.read_csv(FOLDER.parent / "unmasked_models.csv", keep_default_na=False, encoding="utf-8")
+    return _models_of("unmasked")
+
+
+def _models_of(paper):
+    return pd.read_csv(FOLDER.parent / f"{paper}_models.csv", keep_default_na=False, encoding="utf-8")
 
 
 def agreement_with_published_top_words(top, model):

@@ -8,6 +8,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +35,7 @@ _FLOATS = ("value", "ci_low", "ci_high", "p_value")
 _COUNTS = ("n", "n_left_out")
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pandas", "numpy", "scipy", "scikit-learn", "matplotlib")
 _LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "spacy")
+_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "accelerate")
 _TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -185,9 +187,11 @@ def versions():
     """
     from biaslib import __version__
 
-    installed = {distribution.name.lower(): distribution.version for distribution in metadata.distributions()}
-    named = {name: installed[name.lower()] for name in _LIBRARIES if name.lower() in installed}
-    return {"biaslib": __version__, "python": platform.python_version()} | named
+    found = {"biaslib": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def write_results(results_dir, *, scores, tables, models=(), data=None, seed=None):

@@ -82,12 +82,48 @@ def test_an_encoder_without_head_is_refused_by_its_missing_weights(bert):
     one_line(lambda: load_masked_lm(bert), "cls.predictions.transform.dense.weight", "AutoModelForMaskedLM")
 
 
-def test_a_missing_encoder_weight_is_refused_too(bert):
+HEADS = {
+    "bert_cased": "cls.",
+    "distilbert": "vocab_",
+    "electra": "generator_",
+    "roberta": "lm_head.",
+    "modernbert": ("head.", "decoder."),
+    "albert": "predictions.",
+}
+
+
+@pytest.mark.parametrize("family", HEADS)
+def test_a_new_head_has_to_be_asked_for_and_is_the_same_each_time(tmp_path, family):
+    folder = tiny_models.save(family, tmp_path / family)
+    whole = load_masked_lm(folder, head="new")
+    assert (whole.head, whole.describe()["head"]) == ("kept", "kept"), "a head that is there is kept"
+    rewrite(folder, lambda weights: {k: t for k, t in weights.items() if not k.startswith(HEADS[family])})
+    one_line(lambda: load_masked_lm(folder), "lacks the weights", "head='new' and train it")
+    state = torch.random.get_rng_state()
+    lm = load_masked_lm(folder, head="new")
+    assert torch.equal(torch.random.get_rng_state(), state), "the caller's random numbers are left alone"
+    assert (lm.head, lm.describe()["head"]) == ("new", "new")
+    torch.manual_seed(5)
+    assert load_masked_lm(folder, head="new").fingerprint == lm.fingerprint != whole.fingerprint
+    for name, weight in whole.model.base_model.state_dict().items():
+        assert torch.equal(lm.model.base_model.state_dict()[name], weight)
+    assert np.isfinite(scoring.pseudo_log_likelihood(lm, ["He is."]).pll).all()
+    _, described = measure_each([folder], lambda model: 0, head="new")
+    assert described[0]["head"] == "new"
+
+
+def test_an_unknown_head_is_refused(bert):
+    one_line(lambda: load_masked_lm(bert, head="none"), "unknown head 'none': use one of keep, new")
+
+
+@pytest.mark.parametrize("head", ["keep", "new"])
+def test_a_missing_encoder_weight_is_refused_too(bert, head):
     rewrite(
         bert,
         lambda weights: {k: t for k, t in weights.items() if "layer.1.attention.self.query.weight" not in k},
     )
-    one_line(lambda: load_masked_lm(bert), "bert.encoder.layer.1.attention.self.query.weight")
+    message = one_line(lambda: load_masked_lm(bert, head=head), "bert.encoder.layer.1.attention.self.query.weight")
+    assert "head='new'" not in message
 
 
 @pytest.mark.parametrize("family", ["bert_cased", "roberta", "albert", "distilbert", "xlm_roberta"])
