@@ -367,6 +367,30 @@ def held_out_loss(
     return HeldOutLoss(loss, low, high, _perplexity(loss), len(losses), len(numbers), by_document)
 
 
+def held_out_losses(lm, corpora, **options) -> pd.DataFrame:
+    """Give the losses on the part held out of several corpora.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    corpora : mapping of str to texts
+    **options
+        Of :func:`held_out_loss`.
+
+    Returns
+    -------
+    DataFrame
+        ``corpus loss ci_low ci_high perplexity n_tokens n_documents``.
+    """
+    losses = {name: held_out_loss(lm, texts, **options).to_frame() for name, texts in corpora.items()}
+    return pd.concat(losses, names=["corpus", None]).reset_index("corpus").reset_index(drop=True)
+
+
+def read_fingerprint(texts, *, text_column="text") -> str:
+    """Give the fingerprint of texts that a training's manifest has, without keeping the texts."""
+    return data_fingerprint(read_texts(texts, text_column=text_column))
+
+
 def read_training(folder) -> pd.DataFrame:
     """Read the losses of a training, also of one that is not done yet.
 
@@ -846,7 +870,7 @@ def _train(lm, train, test, settings, arguments, checkpoint, progress):
             rows, places = (inputs["labels"] != _NOT_ASKED).nonzero(as_tuple=True)
             batch = scoring.Batch(inputs["input_ids"], inputs["attention_mask"], rows, places)
             # The head is the dearest part of a small model, and runs at the hidden places alone if it can.
-            with scoring._gathering(copied, batch) if gathers else nullcontext():
+            with scoring._gathering(copied, batch, gathers) if gathers else nullcontext():
                 output = model(input_ids=batch.ids, attention_mask=batch.attention_mask)
             logits = output.logits[:, 0] if gathers else output.logits[rows, places]
             total = torch.nn.functional.cross_entropy(logits, inputs["labels"][rows, places], reduction="sum")

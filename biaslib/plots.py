@@ -450,6 +450,25 @@ def preference_scores(frame, title, *, by, label):
     return figure
 
 
+def as_text(text):
+    """Write a text into Markdown so that it is shown as it is, whatever markup or formula it holds.
+
+    Parameters
+    ----------
+    text : object
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> as_text("A_1 <b>")
+    'A&#95;1 &#60;b&#62;'
+    """
+    return "".join(c if c.isalnum() or c in " .,-/" else f"&#{ord(c)};" for c in str(text))
+
+
 def show(figure, alt):
     """Give a figure as an image for the report, and close it.
 

@@ -5,6 +5,7 @@ Job Market Prompts", Proceedings of the 18th Conference of the European Chapter 
 Computational Linguistics: Student Research Workshop. The prompts are ours: the paper's were never released.
 """
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -72,13 +73,20 @@ def read_prompts(name_or_path="job_prompts"):
     columns = read_text_columns(path).columns
     needed = _UNIT_COLUMNS if "unit" in columns and "category" not in columns else ("category", "prompt")
     frame = read_text_columns(path, needed)
+    if frame.empty:
+        raise ValueError(f"{path} has no prompt below its header")
+    if "model" in frame:
+        raise ValueError(f"{path} has a column model, where results name the model: call it something else")
+    frame = frame.assign(**{column: frame[column].str.strip() for column in needed})
     for column in needed:
-        empty = np.flatnonzero(frame[column].str.strip() == "")
+        empty = np.flatnonzero(frame[column] == "")
         if empty.size:
             raise ValueError(f"{path} has an empty {column} in row {empty[0] + 2}")
     for number, prompt in enumerate(frame["prompt"], start=2):
         if prompt.count(MASK) != 1:
             raise ValueError(f"{path}, row {number}: exactly one {MASK} must be in a prompt, not as in {prompt!r}")
+        if re.search(r"\s\s", prompt):
+            raise ValueError(f"{path}, row {number}: write one blank between words, not two as in {prompt!r}")
     twice = frame["prompt"][frame.duplicated(list(needed))]
     if len(twice):
         raise ValueError(f"{path} has a prompt twice, which would count it twice: {twice.iloc[0]!r}")
@@ -217,8 +225,8 @@ def compare_categories(frame, *, seed=0, n_resamples=2000, confidence=0.95):
         percentile bootstrap intervals, ``…_low …_high``, from prompts resampled with both of their confidences.
         ``effect leaning delta`` are as `add_effect` gives them. ``mean_male mean_female`` and, where the frame has
         them, ``mean_neutral mean_any_pronoun`` are mean confidences. ``n_left_out left_out`` count the prompts
-        without both confidences and say why; ``note`` says what else to know: no pair differs (p is then 1), or no
-        prompt was scored (all is NaN then).
+        without both confidences and say why; ``note`` says what else to know: no pair differs (p is then 1), no
+        prompt was scored (all is NaN then), or A and the paired test point opposite ways (it then leans neither way).
 
     Raises
     ------
@@ -241,7 +249,11 @@ def compare_categories(frame, *, seed=0, n_resamples=2000, confidence=0.95):
         rows.append(dict(zip(keys, key, strict=True)) | _compared(part, options))
     table = pd.DataFrame(rows, columns=None if rows else [*keys, *_compared(frame, options)])
     table.insert(table.columns.get_loc("p_value") + 1, "p_holm", statistics.holm(table["p_value"]))
-    return add_effect(table)
+    table = add_effect(table)
+    opposed = (table["a"] - 0.5) * table["rank_biserial"] < 0
+    table.loc[opposed, "leaning"] = ""
+    table.loc[opposed, "note"] = "A and the paired test point opposite ways"
+    return table
 
 
 def add_effect(table):
@@ -351,7 +363,11 @@ def model_pairs(names, given=()):
     """
     names = [str(name) for name in names]
     if given:
-        return dict(_given_pair(pair, names) for pair in given)
+        found = [_given_pair(pair, names) for pair in given]
+        twice = [own for own, _ in found if sum(own == other for other, _ in found) > 1]
+        if twice:
+            raise ValueError(f"{twice[0]!r} is the monolingual model of two pairs: give each one multilingual model")
+        return dict(found)
     found = {}
     for name in names:
         found.setdefault(published_model(name, "unmasked"), name)

@@ -667,6 +667,8 @@ def _word_numbers(lm, sentences: Sequence[str], encoded: Sequence[Encoded]) -> l
     if not lm.tokenizer.is_fast:
         raise ValueError(f"the tokenizer of {lm.name!r} does not tell which pieces form a word: use variant='original'")
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in sentences]
+    if not texts:
+        return []
     batch = lm.tokenizer(texts, truncation=False, padding=False, verbose=False)
     return [batch.word_ids(n) for n in range(len(encoded))]
 

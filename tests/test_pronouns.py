@@ -660,3 +660,32 @@ def test_pairs_of_ones_own_are_named():
     for wrong in ("a", "a=d", "a=a", "=b"):
         with pytest.raises(ValueError, match="write 'monolingual=multilingual'"):
             model_pairs(["a", "b", "c"], given=[wrong])
+
+
+def test_a_category_leans_neither_way_where_the_two_effects_contradict():
+    male = np.r_[np.linspace(0.1, 0.3, 80) + 0.001, np.full(20, 0.1)]
+    female = np.r_[np.linspace(0.1, 0.3, 80), np.full(20, 0.9)]
+    row = compare_categories(pd.DataFrame({"category": "stem", "male": male, "female": female}), n_resamples=50).loc[0]
+    assert row.rank_biserial > 0 and row.a < 0.44 and row.p_value < 0.05
+    assert row.leaning == "" and row.note == "A and the paired test point opposite ways"
+
+
+def test_two_pairs_of_one_monolingual_model_are_refused():
+    with pytest.raises(ValueError, match="'a' is the monolingual model of two pairs"):
+        model_pairs(["a", "b", "c"], given=["a=b", "a=c"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("category,prompt\n", "has no prompt below its header"),
+        ("category,prompt,model\na,[MASK] is.,x\n", "a column model"),
+        ("category,prompt\na,The  [MASK] is.\n", "row 2: write one blank"),
+        ("category,prompt\na,[MASK] is.\na, [MASK] is. \n", "twice"),
+    ],
+)
+def test_odd_files_of_prompts_are_refused_by_row(tmp_path, content, message):
+    path = tmp_path / "prompts.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_prompts(path)

@@ -73,6 +73,7 @@ def test_every_claim_is_marked(run):
 def test_without_a_pair_of_models_the_published_table_is_computed_anew(run):
     differences = read(run, "mono_minus_multi")
     assert set(differences.pair) == {"bert", "distilbert", "roberta"} and len(differences) == 21
+    assert set(differences.source) == {"the study's Table 2"}
     assert "this run has no pair of models" in run.html.read_text(encoding="utf-8")
 
 
@@ -117,6 +118,19 @@ def test_pairs_of_ones_own_and_pronouns_as_printed(tiny_folder, tmp_path):
     assert run.ok, run.error
     assert set(read(run, "mono_minus_multi").pair) == {models[0]}
     assert set(read_scores(run.results).variant) == {"cased"}
+
+
+def test_markup_in_a_category_is_shown_as_text(tmp_path):
+    rows = [
+        f'"<details open ontoggle=alert(1)>$x_$</details>",The dog saw that [MASK] was number {n}.' for n in range(9)
+    ]
+    (tmp_path / "prompts.csv").write_text("category,prompt\n" + "\n".join(rows), encoding="utf-8")
+    run = runs.run(NOTEBOOK, params={"prompt_file": str(tmp_path / "prompts.csv"), "n_resamples": 200}, out=tmp_path)
+    assert run.ok, run.error
+    assert "leans male in &#60;details" in run.html.read_text(encoding="utf-8") or (
+        "leans male in &lt;details" in run.html.read_text(encoding="utf-8")
+    )
+    assert read(run, "claims").status[1] == "not testable here"
 
 
 def test_the_papers_parameters_are_valid():

@@ -1,0 +1,158 @@
+import json
+from pathlib import Path
+
+import pandas as pd
+import plain
+import pytest
+
+from biaslib import runs
+from biaslib.finetuning import OFF_THE_SHELF
+from biaslib.models import load_masked_lm
+from biaslib.parameters import check_parameters, read_parameters, read_values
+from biaslib.published import STATUSES, claims
+from biaslib.results import SCORE_COLUMNS, read_scores
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = ROOT / "notebooks" / "winoqueer.ipynb"
+
+
+@pytest.fixture(scope="module")
+def run(demo_run):
+    return demo_run("winoqueer")
+
+
+def read(run, table):
+    return pd.read_csv(run.results / f"{table}.csv", keep_default_na=False, na_values=[""])
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Two small corpora of the tiny models' own words."""
+    paths = []
+    for name, words in (("a", "the nurse was kind and good ."), ("b", "she is not a doctor but he was .")):
+        lines = [f"{words} it is {thing} {n} ." for n in range(12) for thing in ("a dog", "a cat", "the city")]
+        path = tmp_path / f"{name}.txt"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        paths.append(str(path))
+    return paths
+
+
+@pytest.fixture
+def quick(texts, tmp_path):
+    return {
+        "corpora": texts,
+        "epochs": 2,
+        "block_size": 16,
+        "learning_rate": 1e-3,
+        "models_dir": str(tmp_path / "models"),
+    }
+
+
+def test_every_score_has_its_columns_n_test_and_interval(run):
+    scores = read_scores(run.results)
+    assert tuple(scores.columns) == SCORE_COLUMNS
+    assert set(scores.measure) == {"stereotype_score", "stereotype_score_by_group", "score_change"}
+    whole = scores[scores.measure == "stereotype_score"]
+    assert whole.group.tolist() == [OFF_THE_SHELF, "after news", "after voices"]
+    assert (whole.n == 5452).all() and (whole.n_left_out == 0).all()
+    assert (
+        scores.p_value.between(0, 1).all()
+        and ((scores.ci_low <= scores.value) & (scores.value <= scores.ci_high)).all()
+    )
+
+
+def test_the_scores_are_those_of_the_plain_definition(run, demo):
+    """Pairs of every identity in float64, one token at a time; and the share counted by hand."""
+    pairs = read(run, "pairs")
+    off = pairs[pairs.condition == OFF_THE_SHELF]
+    model = plain.double(demo)
+    for row in off.groupby("identity").head(3).itertuples():
+        more, less, n = plain.shared_pll(demo, model, row.sent_more, row.sent_less)
+        assert row.score_more == pytest.approx(more, abs=1e-5 * n, rel=1e-5)
+        assert row.score_less == pytest.approx(less, abs=1e-5 * n, rel=1e-5) and row.n_shared == n
+    score = read(run, "overall").set_index("condition").score[OFF_THE_SHELF]
+    assert score == pytest.approx(100 * (off.score_more > off.score_less).mean())
+
+
+def test_training_is_seen_in_the_held_out_loss(run):
+    paid = read(run, "paid").set_index(["condition", "corpus"]).loss
+    assert paid["after news", "news"] < paid[OFF_THE_SHELF, "news"]
+    assert paid["after voices", "voices"] < paid[OFF_THE_SHELF, "voices"]
+    change = read(run, "change").set_index("condition")
+    moved = read(run, "changed_sides").groupby("condition").size()
+    for condition, row in change.iterrows():
+        assert moved[condition] == row.to_more + row.to_less
+
+
+def test_every_claim_is_marked(run):
+    marked = read(run, "claims")
+    assert marked.claim.tolist() == claims("winoqueer").claim.tolist()
+    assert set(marked.status) <= set(STATUSES) and marked.evidence.str.len().gt(0).all()
+
+
+def test_the_report_says_what_it_is_and_the_manifest_keeps_no_text(run):
+    page = run.html.read_text(encoding="utf-8")
+    assert len(page) < 5_000_000 and "For trying out, not for findings" in page and "Content note" in page
+    assert page.count("<math") >= 1 and "without a description" not in page
+    manifest = json.loads(run.manifest.read_text())
+    assert set(manifest["data"]) == {"pairs", "news", "voices"}
+    assert "bakery" not in run.manifest.read_text()
+
+
+def test_other_tokenizers_the_released_variant_and_found_models(tiny_folder, quick, tmp_path):
+    models = [str(tiny_folder("roberta")), str(tiny_folder("xlm_roberta"))]
+    pairs = tmp_path / "pairs.csv"
+    rows = ["sent_more,sent_less,direction,bias_type", "He is a doctor.,She is a doctor.,stereo,gender"]
+    rows += ["She is a nurse.,He is a nurse.,antistereo,gender", "He is.,He is.,stereo,none", ",She is.,stereo,none"]
+    pairs.write_text("\n".join(rows), encoding="utf-8")
+    given = quick | {"models": models, "pair_source": str(pairs), "variant": "nangia"}
+    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
+    assert run.ok, run.error
+    overall = read(run, "overall")
+    assert len(overall) == 6 and set(overall.model) == set(models)
+    assert (overall.n == 2).all() and (overall.n_left_out == 2).all()
+    again = runs.run(NOTEBOOK, params=given | {"metric": "aula"}, out=tmp_path, name="again")
+    assert again.ok, again.error
+    assert len(list((tmp_path / "models").iterdir())) == 4, "what was trained is found again"
+    pd.testing.assert_frame_equal(read(run, "paid"), read(again, "paid"))
+
+
+def test_a_model_without_a_head_is_marked_and_left_out_of_scores(tiny_folder, quick, tmp_path):
+    lm = load_masked_lm(tiny_folder("bert_cased"), device="cpu")
+    folder = tmp_path / "spanbert-base-cased"
+    lm.model.base_model.save_pretrained(folder)
+    lm.tokenizer.save_pretrained(folder)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sent_more,sent_less\nHe is a doctor.,She is a doctor.\nHe was kind.,She was kind.\n")
+    given = quick | {"models": [str(folder)], "pair_source": str(pairs)}
+    refused = runs.run(NOTEBOOK, params=given, out=tmp_path)
+    assert not refused.ok and "head" in refused.error
+    run = runs.run(NOTEBOOK, params=given | {"head": "new"}, out=tmp_path)
+    assert run.ok, run.error
+    assert read(run, "overall").set_index("condition")["head"].to_dict() == {
+        OFF_THE_SHELF: "new",
+        "after news": "kept",
+        "after voices": "kept",
+    }
+    scores = read_scores(run.results)
+    assert OFF_THE_SHELF not in set(scores.group) and "score_change" not in set(scores.measure)
+    assert "untrained, so this means nothing" in run.html.read_text(encoding="utf-8")
+    beside = read(run, "published").dropna(subset="score")
+    assert set(beside.study) == {"spanbert-base"} and len(beside) == 3
+
+
+def test_the_papers_parameters_are_valid():
+    found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "winoqueer" / "paper.yaml"))
+    assert len(found["models"]) == 4 and found["head"] == "new" and found["pair_source"] == "winoqueer-v0"
+
+
+def test_crows_pairs_and_the_released_winoqueer(real_data, tiny_folder, quick, tmp_path):
+    models = [str(tiny_folder("distilbert"))]
+    for name, n, in_score in (("crows-pairs", 1508, 1508), ("winoqueer-v0", 5872, 5872)):
+        given = quick | {"models": models, "pair_source": name, "metric": "aul"}
+        run = runs.run(NOTEBOOK, params=given, out=tmp_path, name=name)
+        assert run.ok, run.error
+        assert (read(run, "pairs").groupby("condition").size() == n).all()
+        overall = read(run, "overall")
+        masc_femm = read(run, "pairs").bias_type.str.startswith("masc_femm").sum() // 3
+        assert (overall.n + overall.n_left_out == in_score - masc_femm).all()
