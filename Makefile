@@ -27,6 +27,7 @@ bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/pll_speed.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/weat_speed.py
+	$(BIN)/python benchmarks/mbe_speed.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

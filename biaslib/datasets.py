@@ -29,7 +29,7 @@ class DatasetError(ValueError):
 
 @dataclass(frozen=True)
 class _File:
-    """One row of the registry; `unpack` is the folder of interest in a zip archive that is kept unpacked."""
+    """One row of the registry; `unpack` is the folder of interest in a zip archive kept unpacked, "." the whole."""
 
     name: str
     file: str

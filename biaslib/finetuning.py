@@ -760,7 +760,7 @@ def _held_out_losses(lm, blocks, masking, numbers, batch_tokens=None, progress=F
             wanted = tuple((entry,) for entry in blocks.ids[span][places].tolist())
             requests.append(scoring.Request(tuple(seen.tolist()), (), tuple(places.tolist()), wanted))
             documents.append(blocks.documents[span][places])
-    answers = scoring._log_probabilities(lm, requests, batch_tokens, progress)
+    answers = scoring.log_probabilities(lm, requests, batch_tokens, progress)
     losses = [-float(values[0]) for answer in answers for values in answer]
     return np.array(losses), np.concatenate(documents) if documents else np.zeros(0, dtype=np.int32)
 
@@ -861,7 +861,7 @@ def _train(lm, train, test, settings, arguments, checkpoint, progress):
         """A Trainer that takes its batches in an order and with masks that a restart finds again."""
 
         def get_train_dataloader(self):
-            collate = partial(_collated, padding=scoring._pad_id(lm))
+            collate = partial(_collated, padding=scoring.pad_id(lm))
             loader = DataLoader(epochs, batch_size=settings["batch_size"], sampler=epochs, collate_fn=collate)
             return self.accelerator.prepare(loader)
 
@@ -870,7 +870,7 @@ def _train(lm, train, test, settings, arguments, checkpoint, progress):
             rows, places = (inputs["labels"] != _NOT_ASKED).nonzero(as_tuple=True)
             batch = scoring.Batch(inputs["input_ids"], inputs["attention_mask"], rows, places)
             # The head is the dearest part of a small model, and runs at the hidden places alone if it can.
-            with scoring._gathering(copied, batch, gathers) if gathers else nullcontext():
+            with scoring.gathering(copied, batch, gathers) if gathers else nullcontext():
                 output = model(input_ids=batch.ids, attention_mask=batch.attention_mask)
             logits = output.logits[:, 0] if gathers else output.logits[rows, places]
             total = torch.nn.functional.cross_entropy(logits, inputs["labels"][rows, places], reduction="sum")
@@ -881,7 +881,7 @@ def _train(lm, train, test, settings, arguments, checkpoint, progress):
     model = copy.deepcopy(lm.model).float()
     epochs = _Epochs(train, _masking(lm, settings))
     copied = replace(lm, model=model, device=str(arguments.device), dtype="float32")
-    gathers = scoring._traits_of(copied).gathers
+    gathers = scoring.traits_of(copied).gathers
     recorder = Callback(copied, test, epochs, arguments, checkpoint, progress)
     trainer = Training(model=model, args=arguments, train_dataset=epochs, callbacks=[recorder])
     trainer.remove_callback(PrinterCallback)

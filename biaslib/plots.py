@@ -9,11 +9,13 @@ import io
 import itertools
 import math
 import textwrap
+import unicodedata
 from contextlib import contextmanager
 
 import pandas as pd
 
 from biaslib.statistics import A_LIMITS
+from biaslib.target_words import LANGUAGES
 from biaslib.templates import check_columns, groups_of
 
 GROUP_COLOURS = {"farm": "#D55E00", "companion": "#0072B2", "other": "#000000", "human": "#009E73"}
@@ -30,9 +32,21 @@ _AS_WHAT = {"object": "as a thing", "human": "as a person"}
 _MODEL_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 _MODEL_MARKERS = "os^Dvp"
 _MODEL_HATCHES = ("", "//", "..", "xx", "\\\\", "--")
+_GENDER_COLOURS = {"male": "#0072B2", "female": "#E69F00"}
+_GENDER_HATCHES = {"male": "", "female": "//"}
+_FONT = "DejaVu Sans"
+# Fonts of scripts that matplotlib's own lacks, most fitting first, and the Debian package that brings one.
+_SCRIPT_FONTS = {
+    "ja": ("Noto Sans CJK JP", "IPAexGothic", "IPAGothic", "TakaoGothic", "Hiragino Sans", "Yu Gothic", "MS Gothic"),
+    "zh": ("Noto Sans CJK SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "PingFang SC", "Microsoft YaHei", "SimHei"),
+    "ar": ("Noto Naskh Arabic", "Noto Sans Arabic", "Geeza Pro", "Segoe UI"),
+}
+_FONT_PACKAGES = {"ja": "fonts-noto-cjk", "zh": "fonts-noto-cjk", "ar": "fonts-noto-core"}
+# A cell with text from right to left (Arabic) runs and begins on that side.
+_EITHER_DIRECTION = "function(cell) { cell.dir = 'auto'; cell.style.textAlign = 'start'; }"
 _DPI = 120
 _STYLE = {
-    "font.family": "DejaVu Sans",
+    "font.family": _FONT,
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -416,7 +430,7 @@ def preference_scores(frame, title, *, by, label):
         beside. A row without a score says so.
     title : str
     by : str
-        What the rows of the figure are.
+        What the rows of the figure are; codes of languages are written out.
     label : str
         What the scores are.
 
@@ -441,7 +455,7 @@ def preference_scores(frame, title, *, by, label):
             _draw_scores(axes, rows, [names.index(name) + shift for name in rows[by]], number, model)
         if "published" in frame:
             axes.plot([], [], "d", color="black", markerfacecolor="white", label="published")
-        axes.set_yticks(range(len(names)), [str(name) for name in names])
+        axes.set_yticks(range(len(names)), [LANGUAGES.get(name, str(name)) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(f"{label} (95 % interval); at 50 neither side is preferred")
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
@@ -467,6 +481,158 @@ def as_text(text):
     'A&#95;1 &#60;b&#62;'
     """
     return "".join(c if c.isalnum() or c in " .,-/" else f"&#{ord(c)};" for c in str(text))
+
+
+def similarity_curves(frame, title):
+    """Draw how the MBE score, and the share of pairs it rests on, move with the least similarity of a pair.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``min_similarity score share_of_pairs`` from `biaslib.multilingual.similarity_curve` and, for several,
+        ``model``.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("min_similarity", "score", "share_of_pairs"))
+    thresholds = sorted(frame["min_similarity"].dropna().unique())
+    with _style():
+        figure = _figure(6.4, 4.2)
+        upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+        upper.axhline(50, color="black", linewidth=0.8)
+        for number, (model, rows) in enumerate(_by_model(frame)):
+            places = [0 if math.isnan(t) else 1 + thresholds.index(t) for t in rows["min_similarity"]]
+            line, marker = _LINES[number % len(_LINES)]
+            style = {"linestyle": line, "marker": marker, "color": _model_style(number)[0]}
+            upper.plot(places, rows["score"], label=model, **style)
+            lower.plot(places, rows["share_of_pairs"], **style)
+        upper.set_ylabel("MBE")
+        lower.set_ylabel("share of pairs")
+        lower.set_ylim(-0.05, 1.05)
+        lower.set_xticks(range(len(thresholds) + 1), ["all", *(f"{t:g}" for t in thresholds)])
+        lower.set_xlabel("least cosine of a pair")
+        upper.set_title(title)
+        if "model" in frame:
+            figure.legend(loc="outside right upper")
+    return figure
+
+
+def retention_bars(frame, title):
+    """Draw the shares of sentences that keep their gender in the target language.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``language gender n share ci_low ci_high`` from `biaslib.target_words.retention`, male and female rows; with
+        ``label``, the name of the language in itself or its words, written beside its name where a font has them.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    frame = frame[frame["gender"].isin(_GENDER_COLOURS)] if "gender" in frame else frame
+    _check_columns(frame, ("language", "gender", "n", "share", "ci_low", "ci_high"))
+    languages = list(dict.fromkeys(frame["language"]))
+    with _style():
+        figure = _figure(6.4, 1.1 + 0.5 * len(languages))
+        axes = figure.subplots()
+        for number, (gender, colour) in enumerate(_GENDER_COLOURS.items()):
+            rows = frame[frame["gender"] == gender]
+            places = [languages.index(language) + 0.38 * (number - 0.5) for language in rows["language"]]
+            style = {"color": colour, "hatch": _GENDER_HATCHES[gender], "edgecolor": "white", "linewidth": 0.3}
+            axes.barh(places, rows["share"].fillna(0), 0.38, label=f"{gender} sentences", **style)
+            for place, row in zip(places, rows.itertuples(), strict=True):
+                if not math.isnan(row.ci_low):
+                    axes.plot([row.ci_low, row.ci_high], [place, place], color="black", linewidth=0.9)
+                axes.annotate(f" n = {row.n:,}", (1, place), va="center", fontsize=8)
+        names = [LANGUAGES.get(language, language) for language in languages]
+        fonts = [_own_font(frame, language) for language in languages]
+        labels = [f"{name} ({own})" if own else name for name, (own, _) in zip(names, fonts, strict=True)]
+        axes.set_yticks(range(len(languages)), labels)
+        for tick, (_, families) in zip(axes.get_yticklabels(), fonts, strict=True):
+            tick.set_fontfamily([_FONT, *families])
+        axes.set_xlim(0, 1)
+        axes.set_ylim(len(languages) - 0.5, -0.5)
+        axes.set_xlabel("share of target sentences with a word for their gender (95 % interval)")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+        figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def text_font(text, language):
+    """Find installed fonts that together draw a text of some language.
+
+    Parameters
+    ----------
+    text : str
+    language : str
+        Its code: Japanese and Chinese share characters, but not their shapes.
+
+    Returns
+    -------
+    list of str
+        Families in the order of need; empty where a character would come out as a box, or letters that are written
+        from right to left would not be joined (matplotlib joins them from version 3.11 on). Then leave the text to a
+        `table`, where the reader's browser draws it, and see `missing_fonts`.
+
+    Examples
+    --------
+    >>> text_font("Müller, Иванов", "ru")
+    ['DejaVu Sans']
+    """
+    from matplotlib import ft2font
+
+    shaped = hasattr(ft2font, "__libraqm_version__")
+    if not shaped and any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        return []
+    left = {character for character in text if not character.isspace() and unicodedata.category(character) != "Cf"}
+    families = []
+    for family in (_FONT, *_SCRIPT_FONTS.get(language.lower()[:2], ())):
+        drawn = _drawn_by(family, left)
+        if drawn:
+            families.append(family)
+            left -= drawn
+    return [] if left else families
+
+
+def missing_fonts(texts):
+    """Say which packages bring the fonts that figures lack.
+
+    Parameters
+    ----------
+    texts : mapping
+        From a language's code to a text in it.
+
+    Returns
+    -------
+    IPython.display.Markdown
+        Empty if every text can be drawn.
+    """
+    from IPython.display import Markdown
+
+    lacking = [language for language, text in texts.items() if not text_font(text, language)]
+    if not lacking:
+        return Markdown("")
+    names = ", ".join(LANGUAGES.get(language, language) for language in lacking)
+    packages = sorted({_FONT_PACKAGES.get(language.lower()[:2], "fonts-noto-core") for language in lacking})
+    return Markdown(
+        f"> No font here draws {names} in figures, which show names of languages instead; tables have the text. Debian "
+        f"and Ubuntu: `apt-get install {' '.join(packages)}`; elsewhere install the Noto fonts of the script."
+    )
 
 
 def show(figure, alt):
@@ -519,7 +685,7 @@ def table(frame, caption):
         If the caption is empty.
     """
     from IPython.display import HTML
-    from itables import to_html_datatable
+    from itables import JavascriptFunction, to_html_datatable
 
     if not isinstance(caption, str) or not caption.strip():
         raise ValueError("caption is empty: say what the table holds")
@@ -532,8 +698,12 @@ def table(frame, caption):
             frame,
             classes="display compact",
             columnDefs=[
-                {"className": f"dt-{side}", "targets": [n for n, number in enumerate(is_number) if number is numeric]}
-                for side, numeric in (("right", True), ("left", False))
+                {"className": "dt-right", "targets": [n for n, number in enumerate(is_number) if number]},
+                {
+                    "className": "dt-left",
+                    "targets": [n for n, number in enumerate(is_number) if not number],
+                    "createdCell": JavascriptFunction(_EITHER_DIRECTION),
+                },
             ],
             pageLength=15,
             lengthMenu=[15, 50, 200, {"value": -1, "label": "all"}],
@@ -785,3 +955,20 @@ def _check_columns(frame, wanted):
     check_columns(frame, wanted)
     if frame.empty:
         raise ValueError("the frame has no row: there is nothing to draw")
+
+
+def _own_font(frame, language):
+    """Give what a frame calls a language in itself, with fonts that draw it; "" where none does."""
+    own = frame.loc[frame["language"] == language, "label"].iloc[0] if "label" in frame else ""
+    families = text_font(own, language)
+    return (own, families) if families else ("", [])
+
+
+def _drawn_by(family, characters):
+    """Give the characters that a font draws; none if it is not installed."""
+    from matplotlib import font_manager
+
+    if family not in font_manager.get_font_names():
+        return set()
+    font = font_manager.get_font(font_manager.findfont(family, fallback_to_default=False))
+    return {character for character in characters if font.get_char_index(ord(character))}

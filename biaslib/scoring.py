@@ -189,7 +189,7 @@ def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens
     wanted = [tuple(dict.fromkeys(i for word in all_words for i in entries[n, word])) for n in range(len(sentences))]
     usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
     requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
-    scored = dict(zip(usable, _log_probabilities(lm, requests, batch_tokens, progress), strict=True))
+    scored = dict(zip(usable, log_probabilities(lm, requests, batch_tokens, progress), strict=True))
     rows = []
     for number, sentence in enumerate(sentences):
         of_entry = dict(zip(wanted[number], np.exp(scored[number][0]), strict=True)) if number in scored else {}
@@ -278,7 +278,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
             later = _later_pieces(words[n], place) if words else ()
             requests.append(Request(item.ids, (place, *later), (place,), ((item.ids[place],),)))
             owners.append(n)
-    pll = _sums(len(sentences), owners, _log_probabilities(lm, requests, batch_tokens, progress), usable)
+    pll = _sums(len(sentences), owners, log_probabilities(lm, requests, batch_tokens, progress), usable)
     return _sentence_frame(lm, sentences, encoded, reasons, index, pll=pll)
 
 
@@ -363,7 +363,7 @@ def shared_pseudo_log_likelihood(
                 requests.append(Request(item.ids, (place, *later), (place,), ((item.ids[place],),)))
                 owners.append(2 * n + side)
     usable = [2 * n + side for n, reason in enumerate(reasons) if not reason for side in (0, 1)]
-    scored = _log_probabilities(lm, requests, batch_tokens, progress)
+    scored = log_probabilities(lm, requests, batch_tokens, progress)
     pll = _sums(2 * len(shared), owners, scored, usable).reshape(-1, 2)
     finite = np.isfinite(pll).all(axis=1)
     reasons = [reason or ("" if fine else NOT_FINITE) for reason, fine in zip(reasons, finite, strict=True)]
@@ -429,7 +429,7 @@ def masked_span_likelihood(
         requests += made
         owners += [n] * len(made)
     values: list[list[float]] = [[] for _ in sentences]
-    for n, answer in zip(owners, _log_probabilities(lm, requests, batch_tokens, progress), strict=True):
+    for n, answer in zip(owners, log_probabilities(lm, requests, batch_tokens, progress), strict=True):
         values[n] += [float(log_probability) for read in answer for log_probability in read]
     frame = _sentence_frame(
         lm,
@@ -466,27 +466,7 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
     UserWarning
         If the model shows no attention weights.
     """
-    index = _index_of(sentences)
-    sentences, encoded, reasons, usable = _to_score_whole(lm, sentences)
-    requests = []
-    for n in usable:
-        item = encoded[n]
-        places = tuple(range(item.first, item.last))
-        requests.append(Request(item.ids, (), places, tuple((item.ids[place],) for place in places)))
-    unique, answers = _deduplicate(lm, requests)
-    attention: dict[int, np.ndarray] = {}
-    with _received_attention(lm) as received:
-        if received is None:
-            warnings.warn(f"the model {lm.name!r} shows no attention weights: aula is missing", stacklevel=2)
-        scored = _log_probabilities_of(lm, unique, batch_tokens, progress, received=received, attention=attention)
-    aul, aula = np.full(len(sentences), np.nan), np.full(len(sentences), np.nan)
-    for n, (number, _) in zip(usable, answers, strict=True):
-        log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
-        aul[n] = log_probability.mean()
-        if number in attention:
-            weight = attention[number][encoded[n].first : encoded[n].last].astype(np.float64)
-            aula[n] = (weight * log_probability).mean()
-    return _sentence_frame(lm, sentences, encoded, reasons, index, aul=aul, aula=aula)
+    return _unmasked(lm, sentences, batch_tokens, progress)[0]
 
 
 def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
@@ -512,10 +492,8 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     _, encoded, _, usable = _to_score_whole(lm, sentences)
     requests = [Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable]
     unique, index = _deduplicate(lm, requests)
-    if lm.model.base_model is lm.model:
-        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it gives no sentence vectors")
-    hidden = lm.model.config.hidden_size
-    vectors = np.full((len(encoded), hidden), np.nan, dtype=np.float32)
+    _check_encoder(lm)
+    vectors = _no_vectors(lm, len(encoded))
     rows_of = _invert(index, len(unique))
 
     def score(batch, numbers):
@@ -535,6 +513,39 @@ def check_k(lm, k) -> None:
     """Refuse a number of likeliest entries that the vocabulary does not have."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= lm.vocabulary_size:
         raise ValueError(f"k is {k!r}: take a whole number from 1 to {lm.vocabulary_size}, the vocabulary's size")
+
+
+def unmasked_likelihood_and_vectors(
+    lm, sentences, *, batch_tokens=None, progress=False
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Compute AUL, AULA and the sentence vectors in one pass over the model.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    batch_tokens, progress
+        As for :func:`mask_distributions`.
+
+    Returns
+    -------
+    scores : DataFrame
+        As :func:`all_unmasked_likelihood` gives it.
+    vectors : ndarray of float32, shape (n, hidden)
+        As :func:`sentence_vectors` gives it: a row of NaN for a sentence that cannot be scored.
+
+    Raises
+    ------
+    ValueError
+        If the model's encoder cannot be told from its head.
+
+    Warns
+    -----
+    UserWarning
+        If the model shows no attention weights.
+    """
+    _check_encoder(lm)
+    return _unmasked(lm, sentences, batch_tokens, progress, with_vectors=True)
 
 
 def why_not_scored(lm, sentences) -> list[str]:
@@ -686,15 +697,17 @@ def _sums(n: int, owners: Sequence[int], scored, usable: Sequence[int]) -> np.nd
     return sums
 
 
-def _log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) -> list[list[np.ndarray]]:
+def log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) -> list[list[np.ndarray]]:
     """Answer requests in their order: for each place read, the log-probabilities of the entries wanted."""
     unique, index = _deduplicate(lm, requests)
     scored = _log_probabilities_of(lm, unique, batch_tokens, progress)
     return [[scored[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index]
 
 
-def _log_probabilities_of(lm, unique, batch_tokens, progress, *, received=None, attention=None):
-    """Answer different requests; with `received`, also keep the attention that each token gets."""
+def _log_probabilities_of(
+    lm, unique, batch_tokens, progress, *, received=None, attention=None, states=None, means=None
+):
+    """Answer different requests; with `received` and `states`, also keep attention received and mean last states."""
     answers: list = [None] * len(unique)
 
     def keep(numbers, logits):
@@ -707,8 +720,11 @@ def _log_probabilities_of(lm, unique, batch_tokens, progress, *, received=None, 
             start = stop
             if received is not None:
                 attention[number] = received.mean_row(row, len(unique[number].ids))
+            if states is not None:
+                means[number] = states.mean_row(row, unique[number].read)
 
-    _forward_all(lm, unique, keep, batch_tokens=batch_tokens, progress=progress, received=received)
+    options = {"batch_tokens": batch_tokens, "progress": progress, "received": received}
+    _forward_all(lm, unique, keep, whole_states=states is not None, **options)
     return answers
 
 
@@ -761,9 +777,11 @@ def _invert(index, n: int) -> list[list[int]]:
     return rows_of
 
 
-def _forward_all(lm, unique, keep: Callable, *, batch_tokens, progress, received=None) -> None:
+def _forward_all(lm, unique, keep: Callable, *, batch_tokens, progress, received=None, whole_states=False) -> None:
     """Run the model over all requests and hand `keep` the float32 logits at the places read."""
-    gathers = _traits_of(lm).gathers
+    gathers = traits_of(lm).gathers
+    if gathers and whole_states:
+        gathers = "encoder"  # the last layer has to give the states of all places
 
     def score(batch, numbers):
         if received is not None:
@@ -817,7 +835,7 @@ def _batch_limit(lm, batch_tokens: int | None) -> int:
 def _batches(lm, unique, limit: int, logits) -> Iterator[list[int]]:
     """Pack requests, longest first, by padded tokens and by the logits that they need."""
     rows_at_once = max(1, LOGITS_AT_ONCE // lm.vocabulary_size)
-    pads = _traits_of(lm).pads
+    pads = traits_of(lm).pads
     batch: list[int] = []
     width = read = 0
     for number in sorted(range(len(unique)), key=lambda n: (-len(unique[n].ids), n)):
@@ -838,7 +856,7 @@ def _batch(lm, requests: Sequence[Request]) -> Batch:
     import torch
 
     width = max(len(request.ids) for request in requests)
-    ids = np.full((len(requests), width), _pad_id(lm), dtype=np.int64)
+    ids = np.full((len(requests), width), pad_id(lm), dtype=np.int64)
     attention_mask = np.zeros((len(requests), width), dtype=np.int64)
     for row, request in enumerate(requests):
         ids[row, : len(request.ids)] = request.ids
@@ -849,7 +867,7 @@ def _batch(lm, requests: Sequence[Request]) -> Batch:
     return Batch(*(torch.as_tensor(part, device=lm.device) for part in (ids, attention_mask, rows, places)))
 
 
-def _pad_id(lm) -> int:
+def pad_id(lm) -> int:
     candidates = (lm.tokenizer.pad_token_id, getattr(lm.model.config, "pad_token_id", None), 0)
     return next(candidate for candidate in candidates if candidate is not None)
 
@@ -872,7 +890,7 @@ def _inference(lm):
 def _logits_at(lm, batch: Batch, gathers: str, received=None):
     """Return logits at the places read, shape (places, |V|)."""
     options = {"output_attentions": True} if received is not None and received.reported else {}
-    with _gathering(lm, batch, gathers) if gathers else nullcontext():
+    with gathering(lm, batch, gathers) if gathers else nullcontext():
         output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, **options)
     for weights in output["attentions"] if options else ():
         received.add(weights)
@@ -880,7 +898,7 @@ def _logits_at(lm, batch: Batch, gathers: str, received=None):
 
 
 @contextmanager
-def _gathering(lm, batch: Batch, where: str):
+def gathering(lm, batch: Batch, where: str):
     """Let the encoder, or already its last layer's feed-forward part, go on with the places read alone."""
 
     def from_encoder(module, inputs, output):
@@ -900,7 +918,7 @@ def _gathering(lm, batch: Batch, where: str):
         handle.remove()
 
 
-def _traits_of(lm) -> Traits:
+def traits_of(lm) -> Traits:
     """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
     if lm.model not in _traits:
         with _inference(lm):
@@ -910,7 +928,8 @@ def _traits_of(lm) -> Traits:
 
 def _probe(lm, *lengths: int) -> Batch:
     """Make a batch of some of the vocabulary's entries, the second place of each row to be read."""
-    entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != _pad_id(lm)]
+    padding = pad_id(lm)
+    entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != padding]
     rows = [
         tuple(entries[(7 * place + n) % len(entries)] for place in range(length)) for n, length in enumerate(lengths)
     ]
@@ -930,13 +949,15 @@ def _gathers(lm) -> str:
         return ""
     batch = _probe(lm, 5, 3)
     full = _logits_at(lm, batch, gathers="")
-    for where in ("last attention", "encoder"):
+    found = ""
+    for where in ("encoder", "last attention"):
         try:
-            if _alike(lm, full, _logits_at(lm, batch, gathers=where)):
-                return where
+            if not _alike(lm, full, _logits_at(lm, batch, gathers=where)):
+                break
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-            continue
-    return ""
+            break
+        found = where
+    return found
 
 
 def _pads(lm) -> bool:
@@ -968,7 +989,7 @@ class _Received:
 @contextmanager
 def _received_attention(lm):
     """Listen to a model's attention, in eager mode; None where it shows no attention weights."""
-    _traits_of(lm)  # before anyone listens: its own forwards are no sentence's
+    traits_of(lm)  # before anyone listens: its own forwards are no sentence's
     before = lm.model.config._attn_implementation
     handles = []
     try:
@@ -1038,3 +1059,67 @@ def _listened(lm, batch: Batch, **options):
         for handle in handles:
             handle.remove()
     return calls, output
+
+
+def _unmasked(lm, sentences, batch_tokens, progress, *, with_vectors=False):
+    """Score unmasked sentences; give the frame and, where they are wanted, the sentence vectors."""
+    index = _index_of(sentences)
+    sentences, encoded, reasons, usable = _to_score_whole(lm, sentences)
+    requests = []
+    for n in usable:
+        item = encoded[n]
+        places = tuple(range(item.first, item.last))
+        requests.append(Request(item.ids, (), places, tuple((item.ids[place],) for place in places)))
+    unique, answers = _deduplicate(lm, requests)
+    attention: dict[int, np.ndarray] = {}
+    means: dict[int, np.ndarray] = {}
+    with _received_attention(lm) as received, _last_states(lm, with_vectors) as states:
+        if received is None:
+            warnings.warn(f"the model {lm.name!r} shows no attention weights: aula is missing", stacklevel=3)
+        scored = _log_probabilities_of(
+            lm, unique, batch_tokens, progress, received=received, attention=attention, states=states, means=means
+        )
+    aul, aula = np.full(len(sentences), np.nan), np.full(len(sentences), np.nan)
+    vectors = _no_vectors(lm, len(sentences)) if with_vectors else None
+    for n, (number, _) in zip(usable, answers, strict=True):
+        log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
+        aul[n] = log_probability.mean()
+        if number in attention:
+            weight = attention[number][encoded[n].first : encoded[n].last].astype(np.float64)
+            aula[n] = (weight * log_probability).mean()
+        if with_vectors:
+            vectors[n] = means[number]
+    return _sentence_frame(lm, sentences, encoded, reasons, index, aul=aul, aula=aula), vectors
+
+
+def _check_encoder(lm) -> None:
+    if lm.model.base_model is lm.model:
+        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it gives no sentence vectors")
+
+
+def _no_vectors(lm, n: int) -> np.ndarray:
+    return np.full((n, lm.model.config.hidden_size), np.nan, dtype=np.float32)
+
+
+class _LastStates:
+    """The last layer's states of the batch that runs."""
+
+    def keep(self, module, inputs, output) -> None:
+        self.states = output[0]
+
+    def mean_row(self, row: int, places: Sequence[int]) -> np.ndarray:
+        return self.states[row, places[0] : places[-1] + 1].float().mean(0).cpu().numpy()
+
+
+@contextmanager
+def _last_states(lm, wanted: bool):
+    """Listen to the encoder's output, before it is cut down to the places read; None where it is not wanted."""
+    if not wanted:
+        yield None
+        return
+    states = _LastStates()
+    handle = lm.model.base_model.register_forward_hook(states.keep)
+    try:
+        yield states
+    finally:
+        handle.remove()

@@ -4,6 +4,7 @@ import copy
 import math
 from difflib import SequenceMatcher
 
+import numpy as np
 import torch
 
 
@@ -110,3 +111,18 @@ def vector(lm, model, text):
     with torch.no_grad():
         states = model.base_model(input_ids=torch.tensor([ids]))[0][0]
     return states[list(places)].mean(0).numpy()
+
+
+def mbe(male_scores, female_scores, male_vectors, female_vectors, weight="cosine", min_similarity=-math.inf):
+    """Give MBE, the number of pairs compared and that of ties, pair by pair."""
+    preferred, total, n_pairs, ties = [], [], 0, 0
+    for male_score, m in zip(male_scores, np.asarray(male_vectors, dtype=np.float64), strict=True):
+        for female_score, f in zip(female_scores, np.asarray(female_vectors, dtype=np.float64), strict=True):
+            cosine = (m @ f) / math.sqrt((m @ m) * (f @ f))
+            if cosine < min_similarity:
+                continue
+            n_pairs += 1
+            ties += male_score == female_score
+            total.append(cosine if weight == "cosine" else m @ f)
+            preferred.append(total[-1] if male_score > female_score else 0.0)
+    return 100 * math.fsum(preferred) / math.fsum(total), n_pairs, ties

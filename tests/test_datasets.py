@@ -337,7 +337,8 @@ def test_the_registry_is_complete():
     assert len({row.file for row in rows}) == len(rows)
     for row in rows:
         assert re.fullmatch(r"[a-z0-9-]+", row.name) and row.licence and row.citation
-        assert re.fullmatch(r"[0-9a-f]{64}", row.sha256) or row.name in ("histwords-eng-all", "stereoset")
+        unverified = row.name.startswith(("histwords-eng-all", "stereoset", "ted2020-", "globalvoices-"))
+        assert re.fullmatch(r"[0-9a-f]{64}", row.sha256) or unverified
         assert (
             re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+", row.url) or not row.sha256
         )
@@ -403,3 +404,14 @@ def test_a_failed_download_exits_2_with_one_line(data, site, capsys):
     assert main(["data", "fetch", "table"]) == 2
     output, errors = capsys.readouterr()
     assert output == "" and errors.count("\n") == 1 and "nothing was kept" in errors
+
+
+@pytest.mark.parametrize("corpus", ["ted2020", "globalvoices"])
+def test_parallel_text_of_eight_languages_is_known(corpus):
+    """The archives are named by both codes in alphabetical order."""
+    pairs = {}
+    for language in ("ar", "de", "es", "id", "ja", "pt", "ru", "zh"):
+        (url,) = describe(f"{corpus}-{language}")["urls"]
+        pairs[language] = re.fullmatch(r"https://.*/moses/(.*)\.txt\.zip", url)[1]
+    chinese = {"ted2020": "en-zh_cn", "globalvoices": "en-zhs"}[corpus]
+    assert list(pairs.values()) == ["ar-en", "de-en", "en-es", "en-id", "en-ja", "en-pt", "en-ru", chinese]

@@ -334,3 +334,98 @@ def test_use_tables_brings_its_script_along(monkeypatch):
     assert len(page) > 200_000 and "window._itables" in page
     assert not re.search(r"(?:src|href)=\"https?:|from ['\"]https?:", page)
     assert "itables" not in pd.DataFrame({"x": [1]})._repr_html_()
+
+
+MBE = pd.DataFrame(
+    {
+        "model": ["a", "a", "b"],
+        "language": ["de", "ja", "de"],
+        "score": [52.0, np.nan, 48.0],
+        "ci_low": [51.0, np.nan, 46.5],
+        "ci_high": [53.0, np.nan, 49.0],
+        "published": [54.69, 54.52, 54.69],
+    }
+)
+
+
+def test_mbe_has_a_line_at_fifty_and_intervals():
+    figure = plots.preference_scores(MBE, "MBE", by="language", label="MBE")
+    lines = [line.get_xdata() for line in figure.axes[0].lines]
+    assert [50, 50] in [list(x) for x in lines] and [51.0, 53.0] in [list(x) for x in lines]
+    assert {"German", "Japanese", " no value", "a", "b", "published"} <= set(texts(figure))
+    alone = plots.preference_scores(MBE[:1].drop(columns=["model", "published"]), "MBE", by="language", label="MBE")
+    assert not alone.legends
+    by_corpus = plots.preference_scores(MBE[:2].assign(corpus=["ted", "news"]), "MBE", by="corpus", label="MBE")
+    assert {"ted", "news"} <= set(texts(by_corpus))
+    with pytest.raises(ValueError, match="ci_low"):
+        plots.preference_scores(MBE.drop(columns="ci_low"), "MBE", by="language", label="MBE")
+
+
+def test_similarity_curve_begins_with_all_pairs():
+    frame = pd.DataFrame(
+        {"min_similarity": [np.nan, 0.0, 0.5], "score": [52.0, 53.0, np.nan], "share_of_pairs": [1.0, 0.8, 0.0]}
+    )
+    figure = plots.similarity_curves(frame, "Curve")
+    score = figure.axes[0].lines[1]
+    assert score.get_xdata().tolist() == [0, 1, 2] and score.get_ydata().tolist()[:2] == [52, 53]
+    assert [t.get_text() for t in figure.axes[1].get_xticklabels()] == ["all", "0", "0.5"]
+    two = plots.similarity_curves(pd.concat([frame.assign(model="a"), frame.assign(model="b")]), "Curve")
+    assert {"a", "b"} <= set(texts(two))
+
+
+RETENTION = pd.DataFrame(
+    {
+        "language": ["ru", "ru", "ja", "ja", "ar", "ar"],
+        "gender": ["male", "female"] * 3,
+        "n": [1000, 9, 8, 7, 6, 5],
+        "share": [0.8, 0.7, 0.6, np.nan, 0.5, 0.4],
+        "ci_low": [0.75, 0.3, 0.2, np.nan, 0.2, 0.1],
+        "ci_high": [0.85, 0.9, 0.8, np.nan, 0.8, 0.7],
+        "label": ["он / она"] * 2 + ["彼 / 彼女"] * 2 + ["هو / هي"] * 2,
+    }
+)
+
+
+def test_retention_bars_have_one_bar_a_gender():
+    figure = plots.retention_bars(pd.concat([RETENTION, RETENTION.assign(gender="all")]), "Kept")
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [0.8, 0.6, 0.5, 0.7, 0, 0.4]
+    assert {"male sentences", "female sentences", " n = 1,000", "Russian (он / она)"} <= set(texts(figure))
+    plain = plots.retention_bars(RETENTION.drop(columns="label"), "Kept")
+    assert "Russian" in texts(plain)
+
+
+def test_no_figure_has_a_box_for_a_letter(recwarn):
+    """Whatever fonts are here, a text is drawn by one that has it, or left out."""
+    figure = plots.retention_bars(RETENTION, "Kept")
+    plots.show(figure, "Shares")
+    assert not [w for w in recwarn if "missing from" in str(w.message)]
+    shown = next(text for text in texts(figure) if text.startswith("Japanese"))
+    assert shown == ("Japanese (彼 / 彼女)" if plots.text_font("彼女", "ja") else "Japanese")
+
+
+@pytest.fixture
+def without_script_fonts(monkeypatch):
+    from matplotlib import font_manager
+
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans"])
+
+
+def test_text_without_a_font_is_known_and_the_package_named(without_script_fonts, monkeypatch):
+    from matplotlib import ft2font
+
+    assert plots.text_font("彼女", "ja") == plots.text_font("她", "zh") == []
+    assert plots.text_font("Größe\u200b, она", "de") == ["DejaVu Sans"]
+    said = plots.missing_fonts({"ja": "彼女", "zh": "她", "ru": "она"}).data
+    assert "Japanese, Chinese" in said and "apt-get install fonts-noto-cjk`" in said and "Russian" not in said
+    assert plots.missing_fonts({"ru": "она"}).data == ""
+    # Without a layout engine, Arabic letters would stand apart and run the wrong way.
+    monkeypatch.setattr(ft2font, "__libraqm_version__", "0.10.5", raising=False)
+    assert plots.text_font("هو", "ar") == ["DejaVu Sans"]
+    monkeypatch.delattr(ft2font, "__libraqm_version__")
+    assert plots.text_font("هو", "ar") == []
+    assert "fonts-noto-core" in plots.missing_fonts({"ar": "هو"}).data
+
+
+def test_table_cells_run_in_their_own_direction():
+    html = plots.table(pd.DataFrame({"text": ["هو طبيب."], "n": [1]}), "Texts").data
+    assert "cell.dir = 'auto'" in html

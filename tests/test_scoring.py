@@ -181,6 +181,55 @@ def test_sentence_vectors_are_the_mean_of_the_last_states(case, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_one_pass_gives_likelihoods_and_vectors(case, family):
+    lm, model = case(family)
+    sentences = pd.Series([*SENTENCES, "", SENTENCES[0]], index=[9, 8, 7, 6, 5, 4, 3])
+    passes = []
+    handle = lm.model.base_model.register_forward_hook(lambda module, inputs, output: passes.append(1))
+    try:
+        # One batch: one pass, beside those that find out once what a model allows.
+        scoring.all_unmasked_likelihood(lm, SENTENCES, batch_tokens=10_000)
+        passes.clear()
+        frame, vectors = scoring.unmasked_likelihood_and_vectors(lm, sentences, batch_tokens=10_000)
+    finally:
+        handle.remove()
+    assert len(passes) == 1
+    pd.testing.assert_frame_equal(frame, scoring.all_unmasked_likelihood(lm, sentences, batch_tokens=10_000))
+    for row, sentence in zip(vectors, SENTENCES, strict=False):
+        np.testing.assert_allclose(row, plain.vector(lm, model, sentence), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(vectors[0], vectors[-1])
+    assert vectors.dtype == np.float32 and np.isnan(vectors[-2]).all() and not lm.model.base_model._forward_hooks
+
+
+def test_aula_weighs_by_the_attention_that_a_token_receives():
+    """Rows are queries, columns keys: u receives .45, v .275; along the other axis AULA would be -.259930."""
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "u", "v", "other"]
+    tokenizer = BertTokenizer(vocab={token: number for number, token in enumerate(tokens)})
+    sizes = {"vocab_size": 8, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    model = BertForMaskedLM(BertConfig(**sizes, intermediate_size=8, max_position_embeddings=16)).eval()
+    rows = [[0.4, 0.3, 0.2, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.5, 0.3, 0.1], [0.1, 0.4, 0.4, 0.1]]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        # Each token's state is a unit vector: what layer normalisation takes away, its bias gives back.
+        embeddings, spread = model.bert.embeddings, math.sqrt(1 / 8 * 7 / 8)
+        embeddings.word_embeddings.weight.copy_(1e6 * torch.eye(8))
+        embeddings.LayerNorm.weight.fill_(spread)
+        embeddings.LayerNorm.bias.fill_(1 / 8)
+        attention = model.bert.encoder.layer[0].attention.self
+        attention.key.weight.copy_(torch.eye(8))
+        places = [tokens.index(token) for token in ("[CLS]", "u", "v", "[SEP]")]
+        for place, row in zip(places, rows, strict=True):
+            attention.query.weight[places, place] = math.sqrt(8) * torch.tensor(row).log()
+        model.cls.predictions.bias.copy_(torch.tensor([0.25 / 6] * 5 + [0.5, 0.25, 0.25 / 6]).log())
+    frame = scoring.all_unmasked_likelihood(load_masked_lm((model, tokenizer), device="cpu"), ["u v"])
+    assert frame.aul.item() == pytest.approx((math.log(0.5) + math.log(0.25)) / 2, abs=1e-6)
+    assert frame.aula.item() == pytest.approx(-0.346574, abs=2e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_distributions_are_a_softmax_over_the_whole_vocabulary(case, family):
     lm, model = case(family)
     distributions = scoring.mask_distributions(lm, MASKED)
