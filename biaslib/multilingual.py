@@ -30,6 +30,7 @@ from biaslib.target_words import (
     read_retention_words,
     replace_names,
     retention,
+    with_native_names,
 )
 
 __all__ = [
@@ -45,18 +46,23 @@ __all__ = [
     "gender_sentences",
     "label_gender",
     "length_matched",
+    "match_sources",
     "mbe_interval",
     "mbe_score",
     "mcnemar_random",
     "meta_evaluation",
+    "reach",
     "read_gender_words",
     "read_parallel",
     "read_retention_words",
     "replace_names",
     "retention",
+    "score_with_interval",
     "sentence_preferences",
     "similarity_curve",
     "taken",
+    "with_native_names",
+    "word_sentences",
 ]
 
 WEIGHTS = ("cosine", "dot")
@@ -351,6 +357,132 @@ def mbe_interval(
         return math.nan, math.nan
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def score_with_interval(
+    male_scores, female_scores, male_vectors, female_vectors, *, weight="cosine", n_resamples=1000, seed=0
+):
+    """Give the MBE score and its bootstrap interval as one row.
+
+    Parameters
+    ----------
+    male_scores, female_scores, male_vectors, female_vectors, weight
+        As for `mbe_score`.
+    n_resamples, seed : int
+        As for `mbe_interval`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `Mbe` as columns, ``ci_low`` and ``ci_high`` after ``score``.
+
+    Examples
+    --------
+    >>> row = score_with_interval([-1, -3], [-2], [(1, 0), (0, 10)], [(1, 1)], n_resamples=100)
+    >>> row["score"].round(2).tolist()
+    [50.0]
+    """
+    sides = (male_scores, female_scores, male_vectors, female_vectors)
+    frame = mbe_score(*sides, weight=weight).to_frame()
+    low, high = mbe_interval(*sides, weight=weight, n_resamples=n_resamples, seed=seed)
+    frame.insert(frame.columns.get_loc("score") + 1, "ci_low", low)
+    frame.insert(frame.columns.get_loc("score") + 2, "ci_high", high)
+    return frame
+
+
+def reach(scored, vectors, *, text="target", weight="cosine", n_resamples=1000, seed=0):
+    """Say how far a tokenizer reaches in the language of sentences, beside what MBE comes to on them.
+
+    Parameters
+    ----------
+    scored, vectors
+        From `gender_likelihoods`.
+    text : str
+        The column that was scored.
+    weight, n_resamples, seed
+        As for `score_with_interval`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row: ``n n_tokens n_unknown share_unknown tokens_per_word`` (words are what stands between blanks: in
+        languages without blanks, a sentence), and the columns of `score_with_interval`.
+    """
+    usable = scored[scored["reason"] == ""]
+    n_tokens, n_unknown = int(usable["n_tokens"].sum()), int(usable["n_unknown"].sum())
+    n_words = int(usable[text].str.split().str.len().sum())
+    row = {"n": len(usable), "n_tokens": n_tokens, "n_unknown": n_unknown}
+    row["share_unknown"] = n_unknown / n_tokens if n_tokens else math.nan
+    row["tokens_per_word"] = n_tokens / n_words if n_words else math.nan
+    options = {"weight": weight, "n_resamples": n_resamples, "seed": seed}
+    score = score_with_interval(*by_gender(scored, vectors), **options)
+    return pd.concat([pd.DataFrame([row]), score], axis=1)
+
+
+def word_sentences(gender_words, template="{word}"):
+    """Make sentences of nothing but gender words, the simpler material that the study compares with (§5.2).
+
+    Parameters
+    ----------
+    gender_words : pandas.DataFrame
+        ``gender word kind``, as `read_gender_words` gives it.
+    template : str
+        With ``{word}``; pronouns are left out unless the word stands alone, and a noun gets *the*.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``english target gender word``, both texts the same.
+
+    Examples
+    --------
+    >>> words = pd.DataFrame({"gender": ["male", "female"], "word": ["king", "she"], "kind": ["role", "pronoun"]})
+    >>> word_sentences(words, "We saw {word} yesterday.")["target"].tolist()
+    ['We saw the king yesterday.']
+    """
+    frame, alone = gender_words, template == "{word}"
+    if not alone:
+        frame = frame[frame["kind"] != "pronoun"]
+    written = [word if alone or kind == "name" else f"the {word}" for word, kind in frame[["word", "kind"]].to_numpy()]
+    sentences = [template.replace("{word}", word) for word in written]
+    return pd.DataFrame(
+        {"english": sentences, "target": sentences, "gender": frame["gender"].tolist(), "word": frame["word"].tolist()}
+    )
+
+
+def match_sources(models, sources, languages):
+    """Give each model its parallel text and the code of that text's other language.
+
+    Parameters
+    ----------
+    models, sources, languages : sequence of str
+        One source and one language for all models, or one each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model source language``.
+
+    Raises
+    ------
+    ValueError
+        If their numbers do not go together, or one source is given two languages.
+
+    Examples
+    --------
+    >>> match_sources(["a", "b"], ["talks", "news"], ["de"])["source"].tolist()
+    ['talks', 'news']
+    """
+    columns = {"model": list(models)}
+    for name, given in (("source", sources), ("language", languages)):
+        if len(given) not in (1, len(models)):
+            raise ValueError(f"{len(given)} {name}s for {len(models)} models: give one for all, or one each")
+        columns[name] = list(given) * (len(models) if len(given) == 1 else 1)
+    frame = pd.DataFrame(columns)
+    several = frame.groupby("source")["language"].nunique()
+    if (several > 1).any():
+        raise ValueError(f"source {several.index[several > 1][0]!r} is given two languages: give each source one")
+    return frame
 
 
 def similarity_curve(

@@ -609,7 +609,9 @@ def _numbers(frame, name):
 
 
 def _stacked(parts):
-    stacked = pd.concat([part.assign(by=name) for name, part in parts.items() if len(part)], ignore_index=True)
+    parts = {name: part.assign(by=name) for name, part in parts.items()}
+    filled = [part for part in parts.values() if len(part)] or [*parts.values()][:1]
+    stacked = pd.concat(filled, ignore_index=True)
     return stacked[["by", *stacked.columns.drop("by")]]
 
 

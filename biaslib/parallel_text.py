@@ -306,14 +306,16 @@ def taken(labelled):
     return labelled[labelled["reason"] == ""].drop(columns="reason").reset_index(drop=True)
 
 
-def balance(sentences, seed=0):
-    """Make the two genders equal in size, by sampling from the larger one.
+def balance(sentences, seed=0, *, n=None):
+    """Make the two genders equal in size, by sampling.
 
     Parameters
     ----------
     sentences : pandas.DataFrame
         With a column ``gender``, as `gender_sentences` gives it.
     seed : int
+    n : int, optional
+        At most so many of each gender; by default as many as the rarer one has.
 
     Returns
     -------
@@ -336,7 +338,7 @@ def balance(sentences, seed=0):
         raise ValueError(f"gender is {other[0]!r} in a row: give the sentences of gender_sentences, male or female")
     rng = np.random.default_rng(seed)
     places = [np.flatnonzero(gender == of_one) for of_one in GENDERS]
-    size = min(map(len, places))
+    size = min(*map(len, places), *([] if n is None else [n]))
     kept = np.sort(np.concatenate([rng.choice(of_one, size, replace=False) for of_one in places]))
     return sentences.iloc[kept].reset_index(drop=True)
 

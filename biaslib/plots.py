@@ -457,7 +457,7 @@ def preference_scores(frame, title, *, by, label):
             axes.plot([], [], "d", color="black", markerfacecolor="white", label="published")
         axes.set_yticks(range(len(names)), [LANGUAGES.get(name, str(name)) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(f"{label} (95 % interval); at 50 neither side is preferred")
+        axes.set_xlabel(f"{label} (95 % interval)")
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
         if len(models) > 1 or "published" in frame:
             figure.legend(loc="outside lower center", ncols=min(4, len(models) + 1))

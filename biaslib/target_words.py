@@ -296,6 +296,30 @@ def replace_names(sentences, language, seed=0, *, transliterated="transliterated
     return frame if index is None else frame.set_axis(index)
 
 
+def with_native_names(sentences, language, seed=0):
+    """Put native names into sentences, where the language has a list of transliterated ones.
+
+    Parameters
+    ----------
+    sentences : pandas.DataFrame
+        With a column ``target``.
+    language : str
+        Its code.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same rows, ``target`` with native names, and a column ``n_replaced``: 0 throughout where names stay as they
+        are written in English, as in German.
+    """
+    known = read_list("transliterated_names", "transliterated_names", ("language", "gender", "name"))
+    if _primary(language) not in set(known["language"]):
+        return sentences.assign(n_replaced=0)
+    found = replace_names(sentences["target"], language, seed)
+    return sentences.assign(target=found["replaced"], n_replaced=found["n_replaced"])
+
+
 def _with_native_names(text, finder, pools, seed):
     normal = unicodedata.normalize("NFC", text)
     found = list(finder.find(normal))
