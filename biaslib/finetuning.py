@@ -8,6 +8,7 @@ for Language Understanding", NAACL 2019, §3.1: some tokens are hidden, and the 
 
 import copy
 import csv
+import hashlib
 import io
 import json
 import math
@@ -290,15 +291,41 @@ def by_condition(conditions, frames) -> pd.DataFrame:
     conditions : DataFrame
         From :func:`train_each`.
     frames : sequence of DataFrame
-        One for each of its rows.
+        One for each of its rows; a column of theirs that is called like one of these becomes ``…_given``.
 
     Returns
     -------
     DataFrame
     """
     labels = conditions[["model", "condition", "head"]].reset_index(drop=True)
+    if labels.empty:
+        return labels
+    frames = [frame.rename(columns={name: f"{name}_given" for name in labels if name in frame}) for frame in frames]
     parts = [labels.iloc[[n]].merge(frame, how="cross") for n, frame in enumerate(frames)]
     return pd.concat(parts, ignore_index=True)
+
+
+def name_corpora(names, corpora, *, n) -> dict:
+    """Put names to corpora, or say what does not go together before anything is trained.
+
+    Parameters
+    ----------
+    names, corpora : sequence of str
+    n : int
+        How many there have to be.
+
+    Returns
+    -------
+    dict of str to str
+
+    Raises
+    ------
+    ValueError
+        If there are not `n` of both, or a name comes twice.
+    """
+    if len(corpora) != n or len(names) != n or len(set(names)) < n:
+        raise ValueError(f"give {n} corpora and {n} different names for them, not {list(corpora)} and {list(names)}")
+    return dict(zip(names, corpora, strict=True))
 
 
 def _plain_name(name):
@@ -1012,7 +1039,16 @@ def _is_done(out, work, begun, resume):
         "processes": manifest["processes"],
     }
     _refuse_changes(was, begun, out)
+    if manifest["weights"] != _weights_of(out):
+        raise ValueError(
+            f"the weights in {str(out)!r} are not those that were trained: remove that folder to train anew"
+        )
     return True
+
+
+def _weights_of(folder):
+    """Give the SHA-256 of each file of weights."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.safetensors"))}
 
 
 def _refuse_changes(was, now, place):
@@ -1071,7 +1107,7 @@ def _finish(model, lm, work, out, manifest):
     model.eval().save_pretrained(fresh)
     lm.tokenizer.save_pretrained(fresh)
     shutil.copyfile(work / "training.csv", fresh / "training.csv")
-    _write(fresh / "training.json", _json(manifest))
+    _write(fresh / "training.json", _json({**manifest, "weights": _weights_of(fresh)}))
     if out.exists():
         os.rename(out, work / f"replaced-{time.time_ns()}")
     os.rename(fresh, out)

@@ -66,6 +66,7 @@ __all__ = [
 ]
 
 WEIGHTS = ("cosine", "dot")
+_PRONOUNS = ("he", "him", "his", "himself", "she", "her", "hers", "herself")
 UNITS = ("pair", "sentence")
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
@@ -466,7 +467,7 @@ def match_sources(models, sources, languages):
     Raises
     ------
     ValueError
-        If their numbers do not go together, or one source is given two languages.
+        If their numbers do not go together, a model is given twice, or one source is given two languages.
 
     Examples
     --------
@@ -474,6 +475,8 @@ def match_sources(models, sources, languages):
     ['talks', 'news']
     """
     columns = {"model": list(models)}
+    if len(set(models)) < len(columns["model"]):
+        raise ValueError("a model is given twice: give each once, and its other texts in a run of their own")
     for name, given in (("source", sources), ("language", languages)):
         if len(given) not in (1, len(models)):
             raise ValueError(f"{len(given)} {name}s for {len(models)} models: give one for all, or one each")

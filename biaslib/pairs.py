@@ -48,6 +48,9 @@ _NANGIA_DECIMALS = 3
 _OF_A_SCORE = ("preferred", "score_more", "score_less")
 _COUNTS = ("n", "n_different", "n_tested", "ties", "duplicates", "n_left_out")
 _NUMBERS = re.compile(r": \d+ tokens, the model holds \d+")
+# What `ScoreChange.to_frame` has, also where there is no change to tell.
+CHANGE_COLUMNS = ("before", "after", "difference", "ci_low", "ci_high", "to_more", "to_less", "p_value", "p_lower")
+CHANGE_COLUMNS += ("p_higher", "n", "n_different", "n_left_out")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from biaslib import datasets
-from biaslib.templates import DATA
+from biaslib.templates import DATA, read_text_columns
 from biaslib.tokens import as_sentences
 
 GENDERS = ("male", "female")
@@ -181,14 +181,7 @@ def read_list(name_or_path, embedded, columns):
     path = DATA / f"{embedded}.csv" if str(name_or_path) == embedded else Path(name_or_path)
     if not path.is_file():
         raise FileNotFoundError(f"no list {str(name_or_path)!r}: give {embedded!r} or a CSV file")
-    try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (ValueError, pd.errors.ParserError) as error:
-        raise ValueError(f"{str(path)!r} is not readable CSV: {' '.join(str(error).split())}") from None
-    missing = [column for column in columns if column not in frame]
-    if missing:
-        raise ValueError(f"{str(path)!r} lacks the column(s) {', '.join(missing)}: it has {', '.join(frame.columns)}")
-    return frame.apply(lambda column: column.fillna("").str.strip())
+    return read_text_columns(path, columns).apply(lambda column: column.str.strip())
 
 
 def label_gender(english, target, *, male_words, female_words):
@@ -498,6 +491,8 @@ def _read_tmx(path, english, other):
                     if other is None:
                         _check_only_one(path, texts, english, chosen)
         units.parser.Parse(b"", True)
+    except LookupError as error:
+        raise ValueError(f"{str(path)!r} cannot be read ({error}): save it as UTF-8") from None
     except expat.ExpatError as error:
         raise ValueError(f"{str(path)!r} is not well-formed XML ({error}): export it again as TMX") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -60,6 +60,8 @@ _STYLE = {
     "hatch.linewidth": 0.6,
     "lines.linewidth": 1.1,
     "legend.frameon": False,
+    # Names of models, files and categories are texts, whatever dollars they hold.
+    "text.parse_math": False,
     "text.usetex": False,
 }
 

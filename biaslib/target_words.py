@@ -173,12 +173,12 @@ def retention(sentences, language, words=None, *, confidence=0.95):
         A row for male, for female and for all sentences: ``language gender n``, ``n_kept share ci_low ci_high`` (those
         that hold a word of their own gender, with Wilson's interval), ``n_certain share_certain`` (the same without
         words that are marked as ambiguous), ``n_other share_other`` (those that hold one of the other gender) and
-        ``reason``. Shares are NaN where there is no sentence or the language has no word, which the reason says.
+        ``reason``. Shares are NaN where there is no sentence, or no word of the language, which the reason says.
 
     Raises
     ------
     ValueError
-        If a column is missing, there is no list for the language, or `confidence` is out of range.
+        If a column is missing, or `confidence` is out of range.
 
     Examples
     --------
@@ -193,7 +193,14 @@ def retention(sentences, language, words=None, *, confidence=0.95):
     missing = [column for column in ("target", "gender") if column not in sentences]
     if missing:
         raise ValueError(f"the sentences lack the column(s) {', '.join(missing)}")
-    words = _check_words(read_retention_words(language) if words is None else words)
+    no_list = ""
+    if words is None:
+        known = read_list("gender_retention", "gender_retention", ("language", "gender", "word"))
+        if _primary(language) in set(known["language"]):
+            words = read_retention_words(language)
+        else:
+            words, no_list = pd.DataFrame({"gender": [], "word": []}, dtype=str), f"no list of words for {language!r}"
+    words = _check_words(words)
     certain = words
     if "note" in words:
         certain = words.assign(gender=words["gender"].mask(words["note"].str.startswith(_AMBIGUOUS), _UNGENDERED))
@@ -208,7 +215,7 @@ def retention(sentences, language, words=None, *, confidence=0.95):
             _count_found(found[1], own, groups, certain, own_gender=True),
             _count_found(found[0], own, groups, words, own_gender=False),
         ]
-        reason = f"no {' and no '.join(lacking)} word" if lacking else "" if n else "no sentence"
+        reason = no_list or (f"no {' and no '.join(lacking)} word" if lacking else "" if n else "no sentence")
         rows.append(
             {
                 "language": _primary(language),

@@ -633,3 +633,33 @@ def test_each_process_has_its_own_device(monkeypatch):
     assert finetuning.own_device() == "cuda:1"
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
     assert finetuning.own_device() == "cpu"
+
+
+def test_a_result_whose_weights_were_changed_is_not_taken_for_the_trained_one(tiny, tmp_path):
+    lm = tiny("bert_cased")
+    out = quick(lm, tmp_path / "out")
+    weights = out / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
+    with pytest.raises(ValueError, match="not those trained there: remove that folder"):
+        quick(lm, out)
+
+
+def test_corpora_and_their_names_go_together():
+    assert finetuning.name_corpora(["a", "b"], ["x.txt", "y.txt"], n=2) == {"a": "x.txt", "b": "y.txt"}
+    for names, corpora in ((["a"], ["x"]), (["a", "a"], ["x", "y"]), (["a", "b"], ["x"])):
+        with pytest.raises(ValueError, match="give 2 corpora and 2 different names"):
+            finetuning.name_corpora(names, corpora, n=2)
+
+
+def test_each_model_is_trained_on_each_corpus_and_found_again(tiny_folder, tmp_path):
+    texts = {name: [f"the {name} was kind and it is number {n} ." for n in range(40)] for name in ("dog", "cat")}
+    given = {"out": tmp_path / "models", "epochs": 1, "block_size": 16, "device": "cpu"}
+    models = [str(tiny_folder("bert_cased"))]
+    first = finetuning.train_each(models, texts, **given)
+    assert first["condition"].tolist() == [finetuning.OFF_THE_SHELF, "dog", "cat"]
+    assert first["n_trained_on"].tolist() == [0, 36, 36] and first["n_held_out"].tolist() == [0, 4, 4]
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "models").rglob("*.safetensors")}
+    pd.testing.assert_frame_equal(first, finetuning.train_each(models, texts, **given))
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "models").rglob("*.safetensors")}
+    changed = finetuning.train_each(models, {"dog": [*texts["dog"], "a cat ."]}, **given)
+    assert changed["folder"][1] not in set(first["folder"])
