@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# The comparison comes last: it reads the runs of the others.
+DEMOS := $(filter-out compare,$(basename $(notdir $(NOTEBOOKS)))) compare
 
 .PHONY: demo test lab bench format clean
 
 demo: $(VENV)/.demo
-	@for name in $(basename $(notdir $(NOTEBOOKS))); do \
+	@for name in $(DEMOS); do \
 		echo "== biaslib run $$name -f params/$$name/demo.yaml"; \
 		$(BIN)/biaslib run $$name -f params/$$name/demo.yaml || exit $$?; \
 	done

@@ -12,7 +12,9 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _MODULES = (
+    "audits",
     "clustering",
+    "comparisons",
     "contrast",
     "datasets",
     "debiasing",

@@ -75,7 +75,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_data, _add_train):
+    for add in (_add_run, _add_compare, _add_audit, _add_data, _add_train):
         add(commands)
     return parser
 
@@ -103,6 +103,14 @@ def _add_run(commands):
     command.add_argument(
         "-f", "--params", action=_Once, metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
     )
+    _add_parameter(command, "set one parameter")
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--name", help="name of the run (that of FILE, or custom with -p alone)")
+    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
+    command.set_defaults(action=_run)
+
+
+def _add_parameter(command, what):
     command.add_argument(
         "-p",
         "--parameter",
@@ -110,12 +118,8 @@ def _add_run(commands):
         action="append",
         default=[],
         metavar=("NAME", "VALUE"),
-        help="set one parameter; lists as a,b or [a, b]",
+        help=f"{what}; lists as a,b or [a, b]",
     )
-    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
-    command.add_argument("--name", help="name of the run (that of FILE, or custom with -p alone)")
-    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
-    command.set_defaults(action=_run)
 
 
 def _run(arguments):
@@ -129,11 +133,73 @@ def _run(arguments):
         print("\n".join(map(_described, declared)) or f"{notebook} has no parameters")
         return 0
     given = check_parameters(declared, _pairs(arguments.parameter), text=True)
-    done = run(notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name)
+    return _told(run(notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name))
+
+
+def _told(done):
+    """Say how a run ended, and where its report lies."""
     if not done.ok:
         return _complain(f"{done.error}; the partial report is {done.html}", 1)
     print(f"Report: {done.html}")
     return 0
+
+
+def _add_compare(commands):
+    command = commands.add_parser(
+        "compare",
+        help="set all runs under a folder side by side",
+        description="Compare the scores of all runs under FOLDER, and write the report to FOLDER/compare/NAME/.",
+        allow_abbrev=False,
+    )
+    command.add_argument("folder", metavar="FOLDER", help="where the runs lie, such as outputs")
+    command.add_argument("--runs", nargs="+", default=[], metavar="RUN", help="only runs of these names (all)")
+    command.add_argument("--name", default="all", help="name of this comparison (all)")
+    command.set_defaults(action=_compare)
+
+
+def _compare(arguments):
+    from .comparisons import read_runs
+    from .runs import run
+
+    # What is not there to compare is found before a kernel starts.
+    read_runs(arguments.folder, arguments.runs)
+    values = {"runs_dir": arguments.folder, "run_names": arguments.runs}
+    return _told(run("compare", params=values, out=arguments.folder, name=arguments.name))
+
+
+def _add_audit(commands):
+    command = commands.add_parser(
+        "audit",
+        help="run every notebook on models, then compare",
+        description="Run every notebook that measures masked language models on MODEL …, with its own default values, "
+        "then the comparison of these runs. A notebook that fails stops no other.",
+        allow_abbrev=False,
+    )
+    command.add_argument("models", metavar="MODEL", nargs="+", help="a Hugging Face id, a folder, or demo")
+    command.add_argument("--vectors", nargs="+", default=[], metavar="PATH", help="word vectors, which go through weat")
+    _add_parameter(command, "set one parameter of the notebooks that have it")
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--name", help="name of the runs (made of the models' names)")
+    command.set_defaults(action=_audit)
+
+
+def _audit(arguments):
+    from .audits import audit
+
+    given = _pairs(arguments.parameter)
+    options = {"vectors": arguments.vectors, "out": arguments.out, "name": arguments.name}
+    ended = audit(arguments.models, set_parameters=given, progress=True, **options)
+    rows = [("notebook", "status", "seconds", "report, or why there is none")]
+    for row in ended.itertuples():
+        where = " ".join(filter(None, [row.report, f"({row.reason})" if row.report and row.reason else row.reason]))
+        rows.append((row.notebook, row.status, f"{row.seconds:.0f}" if row.seconds else "", where))
+    name, status, seconds, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    print("\n".join(f"{row[0]:{name}}  {row[1]:{status}}  {row[2]:>{seconds}}  {row[3]}" for row in rows))
+    comparison = ended.iloc[-1]
+    if comparison.status == "done":
+        print(f"Report: {comparison.report}")
+    failed = ended.loc[ended["status"] == "failed", "notebook"].tolist()
+    return _complain(f"failed: {', '.join(failed)}", 1) if failed else 0
 
 
 def _add_data(commands):

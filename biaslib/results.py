@@ -230,7 +230,7 @@ def write_results(results_dir, *, scores, tables, models=(), data=None, seed=Non
     provenance = {"models": [dict(model) for model in models], "data": dict(data or {}), "seed": seed}
     texts = {f"{name}.csv": _csv(frame) for name, frame in frames.items()}
     texts["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=False, default=str) + "\n"
-    folder = _beside_notebooks(Path(results_dir))
+    folder = beside_notebooks(Path(results_dir))
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         _replace(folder / name, text)
@@ -269,6 +269,23 @@ def read_scores(path):
     return scores_frame(frame)
 
 
+def beside_notebooks(folder):
+    """Take a relative folder from the checkout, where JupyterLab has started the kernel in its ``notebooks/``.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    Path
+        The folder as it is, or beside ``notebooks/`` where that is the working folder of a checkout.
+    """
+    here = Path.cwd()
+    in_checkout = here.name == "notebooks" and (here.parent / "outputs").is_dir()
+    return here.parent / folder if in_checkout and not folder.is_absolute() else folder
+
+
 def data_fingerprint(*objects):
     """Give a short fingerprint of the data behind a score.
 
@@ -295,13 +312,6 @@ def data_fingerprint(*objects):
     """
     canonical = json.dumps([_canonical(item) for item in objects], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _beside_notebooks(folder):
-    """Take a relative folder from the checkout, where JupyterLab has started the kernel in its ``notebooks/``."""
-    here = Path.cwd()
-    in_checkout = here.name == "notebooks" and (here.parent / "outputs").is_dir()
-    return here.parent / folder if in_checkout and not folder.is_absolute() else folder
 
 
 def _check_score(i, row):

@@ -160,6 +160,23 @@ def find_params(notebook, params):
     return _find(params, f"params/{notebook}", ".yaml", "parameters file")
 
 
+def list_notebooks():
+    """List the notebooks that can be run by bare name.
+
+    Returns
+    -------
+    dict of str to pathlib.Path
+        By name in alphabetical order: the file that `find_notebook` finds for it.
+
+    Examples
+    --------
+    >>> list_notebooks()["speciesism"]  # doctest: +SKIP
+    PosixPath('notebooks/speciesism.ipynb')
+    """
+    names = {file.stem for place in _places("notebooks") for file in place.glob("*.ipynb")}
+    return {name: _in_folders("notebooks", name, ".ipynb") for name in sorted(names)}
+
+
 def _find(wanted, folder, suffix, what):
     path = Path(wanted)
     if path.is_file():

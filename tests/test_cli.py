@@ -8,6 +8,7 @@ from notebooks_for_tests import write_notebook
 
 import biaslib
 from biaslib.cli import main
+from biaslib.runs import find_notebook
 
 PARAMETERS = """
 models: list[str] = ["demo"]  # models to measure
@@ -47,6 +48,14 @@ def folder(tmp_path, monkeypatch):
         ("run paper --name ..", "cannot be named"),
         ("run paper --nam x", "unrecognized arguments"),
         ("run", "required: NOTEBOOK"),
+        ("compare absent", "no folder 'absent'"),
+        ("compare notebooks", "no run under 'notebooks'"),
+        ("compare notebooks --runs mine", "no run called mine under 'notebooks'"),
+        ("compare", "required: FOLDER"),
+        ("audit", "required: MODEL"),
+        ("audit demo -p epohcs 3", "no notebook of this audit has the parameter 'epohcs'"),
+        ("audit demo -p models mine", "the parameter 'models' cannot be set here"),
+        ("audit demo -p seed x", "parameter 'seed' must be int"),
         ("rum paper", "invalid choice"),
         ("", "required: COMMAND"),
         ("--frobnicate", "required"),
@@ -101,3 +110,54 @@ def test_success_says_where_the_report_lies(folder, capfd):
 def test_an_option_given_twice_is_refused(folder, capfd):
     assert main(["run", "paper", "-f", "a.yaml", "-f", "b.yaml"]) == 2
     assert "-f is given twice" in capfd.readouterr().err
+
+
+SCORED = """
+from biaslib import results
+rows = [
+    results.score_row(paper="mine", measure="m", model=m, group="all", value=n / 4, n=9, data_fingerprint="d")
+    for n, m in enumerate(models)
+]
+results.write_results(results_dir, scores=rows, tables={})
+"""
+
+
+def test_an_audit_goes_on_after_a_failure_compares_and_says_how_each_ended(folder, capfd, monkeypatch):
+    write_notebook("notebooks/good.ipynb", SCORED, parameters=PARAMETERS)
+    write_notebook("notebooks/other.ipynb", "1", parameters="n: int = 1")
+    write_notebook("notebooks/vectors.ipynb", "1 / 0", parameters='vector_sets: list[str] = ["demo"]')
+    own = {path.stem: path for path in sorted((folder / "notebooks").glob("*.ipynb"))}
+    monkeypatch.setattr("biaslib.audits.list_notebooks", lambda: own | {"compare": find_notebook("compare")})
+    assert main(["audit", "a/one", "two", "--out", "runs", "-p", "min_z", "1e-1"]) == 1
+    output, errors = capfd.readouterr()
+    lines = {line.split()[0]: line.split(maxsplit=2)[1:] for line in output.splitlines()[1:]}
+    assert "it has no parameter models or vector_sets" in " ".join(lines["other"])
+    assert "no vectors are given" in " ".join(lines["vectors"])
+    assert lines["paper"][0] == "failed" and "runs/paper/audit-one+two.failed/report.html (ZeroDivisionError" in output
+    assert lines["good"][0] == lines["compare"][0] == "done"
+    assert output.splitlines()[-1] == "Report: runs/compare/audit-one+two/report.html"
+    assert errors.splitlines()[-1] == "biaslib: failed: paper"
+    compared = (folder / "runs/compare/audit-one+two/results/differences.csv").read_text()
+    assert "a/one,two" in compared
+    page = (folder / "runs/compare/audit-one+two/report.html").read_text()
+    assert "../../good/audit-one+two/report.html" in page.replace("%2B", "+")
+    assert main(["compare", "runs", "--name", "again"]) == 0
+    assert capfd.readouterr().out == "Report: runs/compare/again/report.html\n"
+
+
+def test_an_audit_runs_every_notebook_that_takes_models_and_weat_on_vectors(folder, capsys, monkeypatch):
+    started = {}
+
+    def refuse(path, *, params, out, name):
+        started[path.stem] = params
+        raise ValueError(f"{path.stem} cannot start")
+
+    monkeypatch.setattr("biaslib.audits.run", refuse)
+    (folder / "notebooks/paper.ipynb").unlink()
+    assert main(["audit", "demo", "--vectors", "v.txt", "w.txt", "-p", "device", "cpu", "-p", "seed", "7"]) == 1
+    of_models = {"models": ["demo"], "device": "cpu", "seed": 7}
+    for notebook in ("mbe", "speciesism", "unmasked", "winoqueer"):
+        assert started.pop(notebook) == of_models
+    assert started.pop("weat") == {"vector_sets": ["v.txt", "w.txt"], "seed": 7}
+    assert started == {"compare": {"runs_dir": "outputs", "run_names": ["audit-demo"]}}
+    assert "weat cannot start" in capsys.readouterr().out
