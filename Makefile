@@ -29,6 +29,7 @@ bench: $(VENV)/.demo
 	$(BIN)/python benchmarks/pll_speed.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/weat_speed.py
+	$(BIN)/python benchmarks/explorer_speed.py
 	$(BIN)/python benchmarks/mbe_speed.py
 
 format: $(VENV)/.test
@@ -41,7 +42,7 @@ clean:
 
 # A stamp an extra: installing again only when the requirements have changed.
 $(VENV)/.demo: EXTRAS := demo,units
-$(VENV)/.test: EXTRAS := demo,units,test
+$(VENV)/.test: EXTRAS := demo,units,lab,test
 $(VENV)/.lab: EXTRAS := demo,units,lab
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lab: pyproject.toml
 	@echo "== setting up $(VENV) with biaslib[$(EXTRAS)] (once; a few minutes)"

@@ -40,6 +40,7 @@ _MODULES = (
     "tokens",
     "vectors",
     "weat",
+    "widgets",
     "winoqueer",
 )
 

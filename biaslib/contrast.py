@@ -14,8 +14,11 @@ import pandas as pd
 from biaslib.templates import check_names, fill, names_of
 
 Z_OVER = ("animal", "model")
+COMPARED_BY = ("either", "first", "second")
 
 _FLOATS = ("p_object", "p_human", "log_ratio", "z")
+_COMPARED = ("word", "p_first", "p_second", "log_ratio", "rank_first", "rank_second", "token_first", "token_second")
+_COMPARED += ("reason",)
 # Probabilities of this many sentences × entries are held at once (float32: 96 MB).
 _ENTRIES_AT_ONCE = 24_000_000
 # A spread below this share of the largest ratio is rounding: no entry stands out.
@@ -170,6 +173,67 @@ def filter_contrast(p_object, p_human, *, vocabulary_size, min_z):
     return pd.DataFrame({"log_ratio": log_ratio, "z": z, "kept": kept})
 
 
+def compare_sentences(lm, first, second, k=10, *, by="either", batch_tokens=None):
+    """List the likeliest words of two sentences, with their log ratio.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    first, second : str
+        Each with one ``[MASK]``; `second` may be empty, for the words of the first alone.
+    k : int
+        How many of the likeliest entries of a sentence; at most the vocabulary's size.
+    by : {"either", "first", "second"}
+        Whose likeliest entries: those of each, by log ratio, or those of one alone, by probability.
+    batch_tokens
+        As in `biaslib.scoring`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``word p_first p_second log_ratio rank_first rank_second token_first token_second reason``: a row a word, which
+        counts in each sentence as the entry that it is there; a continuation (``##``) is the same entry in both.
+        `log_ratio` is the natural logarithm of p_first / p_second; ranks are among the whole vocabulary. Where
+        the other sentence has no entry for a word, its probability is NaN, with the reason.
+
+    Raises
+    ------
+    ValueError
+        If `k` is out of range, `by` is unknown, or a sentence has not exactly one mask or cannot be scored.
+
+    Examples
+    --------
+    >>> from biaslib.models import load_masked_lm
+    >>> words = compare_sentences(load_masked_lm("demo"), "He is a [MASK].", "She is a [MASK].", k=5)
+    >>> bool(words.loc[words["word"] == "man", "log_ratio"].item() > 0)
+    True
+    """
+    from biaslib import scoring
+
+    if by not in COMPARED_BY:
+        raise ValueError(f"by {by!r} is unknown; known: {', '.join(COMPARED_BY)}")
+    if by == "second" and not second.strip():
+        raise ValueError("the second sentence is empty: write one, or take the words of the first")
+    scoring.check_k(lm, k)
+    sentences = [first, second] if second.strip() else [first]
+    for sentence, reason in zip(sentences, scoring.why_not_scored(lm, sentences), strict=True):
+        if reason:
+            raise ValueError(f"{reason}: {sentence!r}")
+    probabilities = scoring.mask_distributions(lm, sentences, batch_tokens=batch_tokens)
+    if not np.isfinite(probabilities).all():
+        raise ValueError(scoring.NOT_FINITE)
+    orders = [np.argsort(-row, kind="stable") for row in probabilities]
+    sides = [side for side in range(len(sentences)) if by in ("either", COMPARED_BY[side + 1])]
+    found = {}
+    for side in sides:
+        for entries, word, reason in _entries_of(lm, sentences, side, orders[side][:k].tolist()):
+            found.setdefault(entries, (word, reason))
+    frame = _compared(lm, probabilities, orders, found)
+    if by == "either" and len(sentences) == 2:
+        frame = frame.sort_values("log_ratio", ascending=False, kind="stable", ignore_index=True)
+    return frame
+
+
 def top_contrast(frame, k=5):
     """Give the words with the largest log ratios, both ways, like the speciesism study's Tables 8 to 11.
 
@@ -292,6 +356,47 @@ def count_kept(frame):
             "reason": [skipped.get(name, "") for name in names],
         }
     )
+
+
+def _entries_of(lm, sentences, side, top):
+    """Give for the likeliest entries of one sentence the entries of both, how they read, and what is missing."""
+    from biaslib import tokens
+
+    words = tokens.readable_in_place(lm, sentences[side], top)
+    if len(sentences) == 1:
+        return [((entry, None), word, "") for entry, word in zip(top, words, strict=True)]
+    resolved = tokens.resolve_words(lm, sentences[1 - side], words)
+    other = {row.word: (row.token_id, row.reason) for row in resolved.itertuples()}
+    special = set(lm.tokenizer.all_special_ids)
+    found = []
+    for entry, word in zip(top, words, strict=True):
+        # A continuation or a special entry is no word that could be written in the other place.
+        there, reason = (entry, "") if word.startswith("##") or entry in special else other[word]
+        there = None if reason else int(there)
+        entries = (entry, there) if side == 0 else (there, entry)
+        found.append((entries, word, reason and f"in the {COMPARED_BY[2 - side]} sentence: {reason}"))
+    return found
+
+
+def _compared(lm, probabilities, orders, found):
+    """Look up probability, rank and token of each word's entries, (first, second), None where it has none."""
+    frame = pd.DataFrame(list(found.values()), columns=["word", "reason"])
+    for side, name in enumerate(COMPARED_BY[1:]):
+        of_entry = {}
+        entries = [of_word[side] for of_word in found]
+        if side < len(orders):
+            ranks = np.empty(len(orders[side]), dtype=int)
+            ranks[orders[side]] = np.arange(1, len(ranks) + 1)
+            ids = [entry for entry in entries if entry is not None]
+            tokens = lm.tokenizer.convert_ids_to_tokens(ids)
+            of_entry = dict(
+                zip(ids, zip(probabilities[side, ids].tolist(), ranks[ids], tokens, strict=True), strict=True)
+            )
+        looked_up = [of_entry.get(entry, (np.nan, pd.NA, "")) for entry in entries]
+        for column, values in zip(("p", "rank", "token"), zip(*looked_up, strict=True), strict=True):
+            frame[f"{column}_{name}"] = values
+    frame["log_ratio"] = _log_ratio(frame["p_first"].to_numpy(float), frame["p_second"].to_numpy(float))
+    return frame[list(_COMPARED)].astype({"rank_first": "Int64", "rank_second": "Int64"})
 
 
 def _check_options(min_z, z_over):

@@ -22,6 +22,8 @@ GROUP_COLOURS = {"farm": "#D55E00", "companion": "#0072B2", "other": "#000000", 
 GROUP_MARKERS = {"farm": "s", "companion": "o", "other": "^", "human": "*"}
 SENTIMENT_COLOURS = {"negative": "#E69F00", "neutral": "#E0E0E0", "positive": "#56B4E9"}
 SENTIMENT_HATCHES = {"negative": "//", "neutral": "", "positive": ".."}
+# More bars than these are not legible; a table holds the rest.
+MOST_BARS = 40
 GENDER_STYLES = {"male": ("#D55E00", "o"), "female": ("#0072B2", "^")}
 
 _SPARE_COLOURS = ("#CC79A7", "#56B4E9", "#E69F00", "#666666")
@@ -44,6 +46,7 @@ _SCRIPT_FONTS = {
 _FONT_PACKAGES = {"ja": "fonts-noto-cjk", "zh": "fonts-noto-cjk", "ar": "fonts-noto-core"}
 # A cell with text from right to left (Arabic) runs and begins on that side.
 _EITHER_DIRECTION = "function(cell) { cell.dir = 'auto'; cell.style.textAlign = 'start'; }"
+_TOKENS_IN_A_LINE = 8
 _DPI = 120
 _STYLE = {
     "font.family": _FONT,
@@ -675,6 +678,194 @@ def forest(frame):
     return figure
 
 
+def top_word_bars(frame, first, second=""):
+    """Draw the likeliest words of two sentences as pairs of bars, with their log ratio.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``word p_first p_second log_ratio`` from `biaslib.contrast.compare_sentences`; with a column ``model``, a panel
+        each. Of a longer panel the first 40 words are drawn.
+    first, second : str
+        The sentences, for the legend; without `second`, single bars.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A word without an entry in a sentence has no bar there, and no ratio.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("word", "p_first", "p_second", "log_ratio"))
+    panels = [(model, rows.head(MOST_BARS)) for model, rows in _by_model(frame)]
+    sides = {"p_first": first, "p_second": second} if second else {"p_first": first}
+    sentences = ["\n".join(textwrap.wrap(sentence, 60)) for sentence in sides.values()]
+    left = _label_inches(word for _, rows in panels for word in rows["word"])
+    below = 0.6 + sum(0.19 * (sentence.count("\n") + 1) for sentence in sentences)
+    heights = [0.12 + 0.25 * len(rows) for _, rows in panels]
+    width, height = 5.6, below + sum(heights) + 0.5 * len(panels)
+    most = max(rows[list(sides)].max().max() for _, rows in panels)
+    with _style():
+        # Laid out by hand, which takes half the time: this figure answers while one types.
+        from matplotlib.figure import Figure
+
+        figure, top = Figure(figsize=(width, height)), height
+        for (model, rows), panel in zip(panels, heights, strict=True):
+            top -= 0.5 + panel
+            box = (left / width, top / height, (width - left - (0.75 if second else 0.2)) / width, panel / height)
+            axes = figure.add_axes(box)
+            _draw_word_bars(axes, rows, list(sides))
+            axes.set_xlim(0, 1.04 * most)
+            axes.set_title(model, parse_math=False)
+        axes.set_xlabel("probability at the mask")
+        bars = axes.containers[: len(sides)]
+        legend = figure.legend(bars, sentences, loc="lower left", bbox_to_anchor=(0, 0))
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    return figure
+
+
+def contrast_bars(frame, title):
+    """Draw the words that go with a name as a thing to the right, those that go with it as a person to the left.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``word log_ratio sentiment``, a row a bar; `sentiment` is empty where there is none.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Colour and hatch are the sentiment's; white bars have none.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("word", "log_ratio", "sentiment"))
+    rows = frame.sort_values("log_ratio", kind="stable")
+    most = 1.06 * rows["log_ratio"].abs().max() or 1.0
+    with _style():
+        figure = _figure(5.6, 1.3 + 0.21 * len(rows))
+        axes = figure.subplots()
+        for sentiment in (*SENTIMENT_COLOURS, ""):
+            chosen = (rows["sentiment"] == sentiment).to_numpy()
+            if chosen.any():
+                colour, hatch = SENTIMENT_COLOURS.get(sentiment, "white"), SENTIMENT_HATCHES.get(sentiment, "")
+                style = {"color": colour, "hatch": hatch, "edgecolor": "#333333", "linewidth": 0.5}
+                label = sentiment or "without sentiment"
+                axes.barh(chosen.nonzero()[0], rows.loc[chosen, "log_ratio"], label=label, **style)
+        for place, (word, ratio) in enumerate(zip(rows["word"].astype(str), rows["log_ratio"], strict=True)):
+            side = "right" if ratio > 0 else "left"
+            shown = f"{_clipped(word)} " if ratio > 0 else f" {_clipped(word)}"
+            axes.text(0, place, shown, ha=side, va="center", fontsize=9, parse_math=False)
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set_xlim(-most, most)
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("← as a person     log ratio     as a thing →")
+        axes.set_title(title, parse_math=False)
+        figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def decade_lines(frame, title, label):
+    """Draw a measure over decades, a line for each set of vectors, with intervals and what is missing.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``vectors decade value ci_low ci_high``. Vectors without decades (missing in ``decade``) stand at the right.
+    title : str
+    label : str
+        What is measured.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A cross at the bottom marks a decade in which a set of vectors has no value.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("vectors", "decade", "value", "ci_low", "ci_high"))
+    decades = sorted(frame["decade"].dropna().astype(int).unique())
+    undated = list(dict.fromkeys(frame.loc[frame["decade"].isna(), "vectors"]))
+    places = {decade: place for place, decade in enumerate(decades)}
+    ends = {name: len(decades) + 0.5 + place for place, name in enumerate(undated)}
+    with _style():
+        figure = _figure(6.4, 3.4)
+        axes = figure.subplots()
+        axes.axhline(0, color="black", linewidth=0.8)
+        for number, (name, rows) in enumerate(frame.groupby("vectors", sort=False)):
+            at = [ends[name] if pd.isna(d) else places[int(d)] for d in rows["decade"]]
+            _draw_decades(axes, rows.set_axis(at), number, name)
+        ticks = [*places.values(), *ends.values()]
+        names = [*(f"{decade}s" for decade in decades), *map(_clipped, undated)]
+        axes.set_xticks(ticks, names, rotation=45, ha="right", parse_math=False)
+        axes.set_ylabel(label)
+        axes.set_title("\n".join(textwrap.wrap(title, 70)), parse_math=False)
+        legend = figure.legend(loc="outside lower center", ncols=3)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    return figure
+
+
+def token_strips(frame, measures, titles):
+    """Draw what each token adds to a sentence's scores as strips of cells, darker where it takes more away.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``sentence text shared`` and a column for each measure, from `biaslib.scoring.token_likelihoods`; ``sentence``
+        groups the tokens, ``shared`` is False for tokens that get a frame and bold type.
+    measures : mapping of str to str
+        The columns to draw and what to call them. Each has its own scale, the same for all sentences.
+    titles : mapping of str to str
+        A line above each sentence.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Cells hold their numbers, those of small measures as multiples of the power of ten beside them; a missing one
+        has a stroke.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or there is no row.
+    """
+    _check_columns(frame, ("sentence", "text", "shared", *measures))
+    lowest = {measure: min([-1e-12, *frame[measure].dropna()]) for measure in measures}
+    names = {measure: _scaled_name(name, lowest[measure]) for measure, name in measures.items()}
+    lines = [
+        (titles[sentence] if start == 0 else "", rows.iloc[start : start + _TOKENS_IN_A_LINE])
+        for sentence, rows in frame.groupby("sentence", sort=False)
+        for start in range(0, len(rows), _TOKENS_IN_A_LINE)
+    ]
+    tall = [1.3 + len(measures) + 0.8 * (1 + title.count("\n")) * bool(title) for title, _ in lines]
+    width = 1.5 + min(_TOKENS_IN_A_LINE, max(len(rows) for _, rows in lines))
+    with _style():
+        figure = _figure(0.2 + 0.66 * width, 0.2 + 0.27 * sum(tall))
+        axes = figure.subplots()
+        top = 0.0
+        for (title, rows), height in zip(lines, tall, strict=True):
+            _draw_strip(axes, rows, names, lowest, title, top + height - len(measures))
+            top += height
+        axes.set_xlim(-1.5, width - 1.5)
+        axes.set_ylim(top + 0.2, 0)
+        axes.axis("off")
+    return figure
+
+
 def show(figure, alt):
     """Give a figure as an image for the report, and close it.
 
@@ -983,6 +1174,104 @@ def _draw_scores(axes, rows, places, number, model):
             axes.plot([row.ci_low, row.ci_high], [place, place], color=colour, linewidth=1.4)
     if "published" in rows:
         axes.plot(rows["published"], places, "d", color="black", markerfacecolor="white", markersize=5)
+
+
+def _clipped(text, most=24):
+    """Shorten a label that would leave no room for what it labels."""
+    text = " ".join(str(text).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _label_inches(texts):
+    return min(2.1, 0.3 + 0.09 * max(len(_clipped(text)) for text in texts))
+
+
+def _draw_word_bars(axes, rows, columns):
+    thick = 0.8 / len(columns)
+    for number, column in enumerate(columns):
+        colour, hatch = _model_style(number)
+        places = [place + thick * (number - (len(columns) - 1) / 2) for place in range(len(rows))]
+        style = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+        axes.barh(places, rows[column].fillna(0), thick, **style)
+    # Texts rather than ticks, which take most of the time that such a figure needs.
+    left, right = (axes.get_yaxis_transform() for _ in range(2))
+    for place, (word, ratio) in enumerate(zip(rows["word"], rows["log_ratio"], strict=True)):
+        shown = _clipped(word)
+        axes.text(-0.015, place, shown, transform=left, ha="right", va="center", parse_math=False)
+        if not math.isnan(ratio):
+            axes.text(1.03, place, _signed(ratio), transform=right, va="center", fontsize=9)
+    if len(columns) > 1:
+        axes.text(1.03, -0.75, "log ratio", transform=right, va="bottom", fontsize=8)
+    axes.set_yticks([])
+    axes.set_ylim(len(rows) - 0.45, -0.6)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _draw_decades(axes, rows, number, name):
+    """Draw one set of vectors; the index holds the places on the x axis."""
+    colour, marker = _model_marker(number)
+    line, _ = _LINES[number % len(_LINES)]
+    dated, undated = rows[rows["decade"].notna()], rows[rows["decade"].isna()]
+    axes.plot(dated.index, dated["value"], line, marker=marker, color=colour, label=name if len(dated) else None)
+    axes.fill_between(dated.index, dated["ci_low"], dated["ci_high"], color=colour, alpha=0.15, linewidth=0)
+    axes.plot(undated.index, undated["value"], marker, color=colour, label=None if len(dated) else name)
+    axes.vlines(undated.index, undated["ci_low"], undated["ci_high"], color=colour, linewidth=1.6)
+    missing = rows.index[rows["value"].isna()]
+    if len(missing):
+        style = {"transform": axes.get_xaxis_transform(), "color": colour, "markersize": 7, "clip_on": False}
+        axes.plot(missing, [0.03 + 0.05 * number] * len(missing), "x", label=f"{name}: no value", **style)
+
+
+def _minus(number):
+    return number.replace("-", "−")
+
+
+def _signed(number):
+    return _minus(f"{number:+.2f}")
+
+
+def _exponent(lowest):
+    """The power of ten that makes the numbers of a small measure legible; 0 for others."""
+    return min(0, math.floor(math.log10(-lowest)))
+
+
+def _scaled_name(name, lowest):
+    power = str(_exponent(lowest)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return name if power == "⁰" else f"{name} ×10{power}"
+
+
+def _draw_strip(axes, rows, names, lowest, title, top):
+    """Draw tokens as columns, their measures (column: name) as rows of cells that begin at `top`."""
+    from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
+
+    colours = colormaps["cividis"]
+    axes.text(-1.5, top - 1.15, title, va="bottom", fontsize=9, parse_math=False)
+    for place, (text, shared) in enumerate(zip(rows["text"], rows["shared"], strict=True)):
+        weight = "normal" if shared else "bold"
+        axes.text(
+            place + 0.5,
+            top - 0.45,
+            _clipped(text, 10),
+            ha="center",
+            va="center",
+            fontsize=8,
+            weight=weight,
+            parse_math=False,
+        )
+        if not shared:
+            frame = Rectangle((place, top - 0.95), 1, 0.95 + len(names), fill=False, linewidth=1.8, zorder=3)
+            axes.add_patch(frame)
+    for row, (measure, name) in enumerate(names.items()):
+        axes.text(-0.1, top + row + 0.5, name, ha="right", va="center", fontsize=8)
+        for place, value in enumerate(rows[measure]):
+            share = 0.0 if math.isnan(value) else value / lowest[measure]
+            face = "white" if math.isnan(value) else colours(1 - share)
+            cell = Rectangle((place, top + row), 1, 1, facecolor=face, edgecolor="white", linewidth=0.8)
+            axes.add_patch(cell)
+            ink = "white" if share > 0.5 else "black"
+            shown = "–" if math.isnan(value) else _minus(f"{value / 10.0 ** _exponent(lowest[measure]):.2f}")
+            axes.text(place + 0.5, top + row + 0.5, shown, ha="center", va="center", fontsize=7, color=ink)
 
 
 def _by_model(frame):

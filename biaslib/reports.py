@@ -208,7 +208,10 @@ def _undrawable(latex, why):
 
 
 def _prepare(notebook):
-    """Drop what a page cannot show (widgets, progress bars) and note under which heading each cell stands."""
+    """Drop what a page cannot show (widgets, progress bars) and note under which heading each cell stands.
+
+    A widget that comes with HTML of its own, as those of `biaslib.widgets` do, leaves that in its place.
+    """
     notebook.metadata.pop("widgets", None)
     heading = ""
     for cell in notebook.cells:
@@ -222,7 +225,8 @@ def _prepare(notebook):
 
 def _without_progress(output):
     if _WIDGET in output.get("data", {}):
-        return None
+        del output.data[_WIDGET]
+        return output if "text/html" in output.data else None
     if output.output_type == "stream" and output.name == "stderr":
         lines = re.split(r"[\r\n]+", output.text)
         output.text = "\n".join(line for line in lines if line.strip() and not _PROGRESS.search(line))

@@ -204,6 +204,32 @@ def fill(template, /, article="literal", **slots):
     return _SLOT.sub(lambda match: slots[match[1]], template)
 
 
+def slots_of(template):
+    """List the slots of a template.
+
+    Parameters
+    ----------
+    template : str
+
+    Returns
+    -------
+    list of str
+        Each once, in their order.
+
+    Raises
+    ------
+    ValueError
+        If it is not a text or has a stray brace.
+
+    Examples
+    --------
+    >>> slots_of("The {job} said that {name} is a {job}.")
+    ['job', 'name']
+    """
+    _check_braces(template)
+    return list(dict.fromkeys(_SLOT.findall(template)))
+
+
 def expand(templates, names, article="literal"):
     """Fill every template with every name.
 

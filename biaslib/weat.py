@@ -523,9 +523,7 @@ def trend(
     _count("min_words", min_words)
     _check_resampling(n_resamples, confidence)
     options = _options(case=case, max_missing=max_missing, **options)
-    if not isinstance(decades, Mapping) or not decades:
-        raise ValueError("decades has to map at least one decade to its vectors")
-    found = {decade: _find(decades[decade], _four_sets(contrast), case) for decade in sorted(decades)}
+    found = {d: _find(vectors, _four_sets(contrast), case) for d, vectors in _by_decade(decades).items()}
     if words == "common":
         found = _in_all(found)
         options = options | {"max_missing": 1.0}
@@ -534,6 +532,47 @@ def trend(
         row = _row(sets, options, n_resamples, confidence, min_words)
         rows.append({"decade": decade, "words": words} | row)
     return pd.DataFrame(rows, columns=["decade", "words", *_MEASURED])
+
+
+def similarity_trend(decades, first, second, *, case="as_is_or_lower"):
+    """Follow the cosine of two words through the decades.
+
+    Parameters
+    ----------
+    decades : mapping of int to vectors
+        As `biaslib.vectors.load_histwords` gives it. Both words are of one decade's space, so that the spaces need
+        not be aligned.
+    first, second : str
+    case : {"as_is_or_lower", "as_is"}
+        As in `run_contrasts`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``decade first second cosine reason``, a row a decade, in order; NaN and the reason where a word has no vector.
+
+    Raises
+    ------
+    ValueError
+        If there is no decade, a word is no text, or `case` is unknown.
+
+    Examples
+    --------
+    >>> decades = {1900: {"ant": [3, 4], "bee": [4, 3]}, 1910: {"ant": [3, 4]}}
+    >>> similarity_trend(decades, "ant", "bee")[["decade", "cosine", "reason"]]
+       decade  cosine              reason
+    0    1900    0.96
+    1    1910     NaN  no vector: bee
+    """
+    _known("case", case, CASES)
+    words = _words("the pair", [first, second])
+    rows = []
+    for decade, vectors in _by_decade(decades).items():
+        found = [_entry(vectors, word, case)[1] for word in words]
+        missing = [word for word, vector in zip(words, found, strict=True) if vector is None]
+        cosine = math.nan if missing else float(_dots(*(_unit(_stack([vector])) for vector in found))[0, 0])
+        rows.append((decade, first, second, cosine, f"no vector: {', '.join(missing)}" if missing else ""))
+    return pd.DataFrame(rows, columns=["decade", "first", "second", "cosine", "reason"])
 
 
 def vector_of(vectors, word):
@@ -872,6 +911,12 @@ def _row(found, options, n_resamples, confidence, min_words=1):
         "n_lowered": _number(result.lowered),
     }
     return row | {name: getattr(result, name) for name in _MEASURED if name not in row}
+
+
+def _by_decade(decades):
+    if not isinstance(decades, Mapping) or not decades:
+        raise ValueError("decades has to map at least one decade to its vectors")
+    return {decade: decades[decade] for decade in sorted(decades)}
 
 
 def _in_all(found):

@@ -89,6 +89,21 @@ def aul_aula(lm, model, text):
     return math.fsum(values) / len(values), math.fsum(weighted) / len(values)
 
 
+def token_parts(lm, model, text):
+    """What each token adds to PLL, AUL and AULA."""
+    ids, places = own_places(lm, text)
+    output = logits(model, ids, output_attentions=True)
+    received = torch.stack([layer[0] for layer in output.attentions]).mean(dim=(0, 1, 2))
+    unmasked = output.logits[0].log_softmax(-1)
+    rows = []
+    for place in places:
+        masked = list(ids)
+        masked[place] = lm.tokenizer.mask_token_id
+        aul_part = float(unmasked[place, ids[place]]) / len(places)
+        rows.append((log_probability(model, masked, place, ids[place]), aul_part, float(received[place]) * aul_part))
+    return rows
+
+
 def group_probability(lm, model, sentence, spellings):
     """Sum over the entries that spellings are as one token where the mask stands."""
     place_of_mask = sentence.index("[MASK]")

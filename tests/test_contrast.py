@@ -1,16 +1,19 @@
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import plain
 import pytest
+import tiny_models
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from biaslib import contrast as module
 from biaslib import scoring, tokens
-from biaslib.contrast import contrast, filter_contrast, top_contrast, word_sets
+from biaslib.contrast import compare_sentences, contrast, filter_contrast, top_contrast, word_sets
 from biaslib.templates import read_templates
 
 OBJECT = ["This is a {name} which is [MASK].", "It is a {name} that is [MASK]."]
@@ -286,3 +289,59 @@ def test_the_whole_vocabulary_of_all_names(fake):
     )
     frame = contrast(session.lm, names, OBJECT, HUMAN, keep_all=True)
     assert len(frame) == 46 * 30_522 and frame["name"].value_counts().eq(30_522).all()
+
+
+FIRST, SECOND = "[MASK] is a doctor.", "The nurse said that [MASK] is kind."
+
+
+@pytest.mark.parametrize("family", [*tiny_models.TOKENIZER_FAMILIES, "demo"])
+def test_two_sentences_have_the_plain_probabilities_of_each_word_in_its_place(tiny, demo, family):
+    lm = demo if family == "demo" else tiny(family)
+    model = plain.double(lm)
+    frame = compare_sentences(lm, FIRST, SECOND, 8)
+    assert frame["log_ratio"].dropna().is_monotonic_decreasing
+    whole = frame[frame["word"].str.isalpha()]
+    assert len(whole) >= 2
+    for row in whole.itertuples():
+        p = [plain.group_probability(lm, model, sentence, [row.word]) for sentence in (FIRST, SECOND)]
+        np.testing.assert_allclose([row.p_first, row.p_second], p, rtol=1e-4)
+        if not row.reason:
+            assert row.log_ratio == pytest.approx(math.log(p[0] / p[1]), abs=1e-4)
+    tops = [scoring.top_words(lm, sentence, 8) for sentence in (FIRST, SECOND)]
+    for side, top in zip(("first", "second"), tops, strict=True):
+        # At the start of a sentence a byte-level entry is a whole word that elsewhere continues one: it has two rows.
+        ranked = frame.dropna(subset=f"rank_{side}").sort_values(f"rank_{side}").drop_duplicates(f"rank_{side}").head(8)
+        assert ranked[f"token_{side}"].tolist() == top["token"].tolist()
+        assert ranked[f"rank_{side}"].tolist() == list(range(1, 9))
+        alone = compare_sentences(lm, FIRST, SECOND, 8, by=side)
+        assert alone[f"token_{side}"].tolist() == top["token"].tolist()
+
+
+def test_a_word_that_is_no_entry_in_the_other_place_has_a_reason(demo):
+    frame = compare_sentences(demo, "She is [MASK].", "She is un[MASK].", 5)
+    missing = frame[frame["reason"] != ""]
+    assert len(missing) and missing["log_ratio"].isna().all()
+    assert set(missing["reason"]) <= {f"in the {side} sentence: not one token" for side in ("first", "second")}
+    one = compare_sentences(demo, "She is [MASK].", " ", 5)
+    assert one["p_second"].isna().all() and one["rank_first"].tolist() == [1, 2, 3, 4, 5]
+    assert one["reason"].eq("").all()
+
+
+def test_the_whole_vocabulary_of_two_sentences(tiny):
+    lm = tiny("bert_cased")
+    frame = compare_sentences(lm, "She is [MASK].", "He is [MASK].", lm.vocabulary_size, by="first")
+    assert len(frame) == lm.vocabulary_size and frame["p_first"].sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_what_two_sentences_refuse(demo):
+    for options, line in (
+        ({"k": 0}, "k is 0"),
+        ({"k": True}, "k is True"),
+        ({"k": 30523}, "the vocabulary's size"),
+        ({"by": "third"}, "known: either, first, second"),
+        ({"second": "", "by": "second"}, "the second sentence is empty"),
+        ({"first": "[MASK] [MASK]"}, "this one has 2"),
+        ({"first": "dog " * 600 + "[MASK]"}, "too long"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(line)):
+            compare_sentences(demo, **({"first": "She is [MASK].", "second": "He is [MASK]."} | options))

@@ -429,3 +429,130 @@ def test_text_without_a_font_is_known_and_the_package_named(without_script_fonts
 def test_table_cells_run_in_their_own_direction():
     html = plots.table(pd.DataFrame({"text": ["هو طبيب."], "n": [1]}), "Texts").data
     assert "cell.dir = 'auto'" in html
+
+
+WORD_PAIRS = pd.DataFrame(
+    {"word": ["good", "##x", "sad"], "p_first": [0.5, 0.2, np.nan], "p_second": [0.1, 0.1, 0.3]}
+).assign(log_ratio=[np.log(5), np.log(2), np.nan])
+
+
+def test_top_words_have_a_bar_for_each_sentence_and_their_ratio():
+    figure = plots.top_word_bars(WORD_PAIRS, "It is [MASK].", "She is [MASK] for $5 and $6.")
+    axes = figure.axes[0]
+    widths = [[bar.get_width() for bar in bars] for bars in axes.containers]
+    assert widths == [[0.5, 0.2, 0.0], [0.1, 0.1, 0.3]]
+    shown = [text.get_text() for text in axes.texts]
+    assert [word for word in shown if word in ("good", "##x", "sad")] == ["good", "##x", "sad"]
+    assert [ratio for ratio in shown if ratio.startswith("+")] == ["+1.61", "+0.69"]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1], "the first word is on top"
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["It is [MASK].", "She is [MASK] for $5 and $6."]
+    assert len({bar.get_hatch() for bar in legend.legend_handles}) == 2
+    figure.draw_without_rendering()
+
+
+def test_top_words_of_one_sentence_and_of_several_models():
+    alone = plots.top_word_bars(WORD_PAIRS.assign(p_second=np.nan, log_ratio=np.nan), "It is [MASK].")
+    assert len(alone.axes[0].containers) == 1 and "log ratio" not in texts(alone)
+    both = pd.concat([WORD_PAIRS.assign(model="one"), WORD_PAIRS.assign(model="$two$")])
+    figure = plots.top_word_bars(both, "It is [MASK].", "She is [MASK].")
+    assert [axes.get_title("left") for axes in figure.axes] == ["one", "$two$"]
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    figure.draw_without_rendering()
+
+
+def test_a_long_list_of_words_is_cut_and_long_words_are_shortened():
+    many = pd.DataFrame({"word": ["w" * 80] * 99, "p_first": 0.1, "p_second": 0.2, "log_ratio": 1.0})
+    figure = plots.top_word_bars(many, "x" * 400, "y")
+    assert len(figure.axes[0].containers[0]) == plots.MOST_BARS
+    assert all(len(text.get_text()) <= 24 for text in figure.axes[0].texts)
+    assert figure.get_size_inches()[0] < 6
+
+
+def test_contrast_bars_go_both_ways_in_the_colour_of_their_sentiment():
+    frame = pd.DataFrame({"word": ["sad", "##ip", "kind"], "log_ratio": [2.0, 1.0, -3.0]})
+    figure = plots.contrast_bars(frame.assign(sentiment=["negative", "", "positive"]), "pig")
+    axes = figure.axes[0]
+    bars = {bar.get_y() + bar.get_height() / 2: bar for bars in axes.containers for bar in bars}
+    assert [bars[place].get_width() for place in sorted(bars)] == [-3.0, 1.0, 2.0]
+    assert [t.get_text().strip() for t in axes.texts] == ["kind", "##ip", "sad"]
+    assert [t.get_ha() for t in axes.texts] == ["left", "right", "right"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["negative", "positive", "without sentiment"]
+    assert bars[2].get_hatch() == plots.SENTIMENT_HATCHES["negative"]
+    figure.draw_without_rendering()
+
+
+def test_decades_have_lines_intervals_crosses_and_undated_vectors():
+    frame = pd.DataFrame(
+        {
+            "vectors": ["novels"] * 3 + ["news"] * 3 + ["glove"],
+            "decade": pd.array([1850, 1860, 1870, 1850, 1860, 1870, pd.NA], dtype="Int64"),
+            "value": [0.1, np.nan, 0.3, 0.4, 0.5, 0.6, 0.7],
+        }
+    )
+    frame = frame.assign(ci_low=frame["value"] - 0.1, ci_high=frame["value"] + 0.1)
+    figure = plots.decade_lines(frame, "war by peace", "effect size d")
+    axes = figure.axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["1850s", "1860s", "1870s", "glove"]
+    labels = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert labels == ["novels", "novels: no value", "news", "glove"]
+    crosses = [line for line in axes.lines if line.get_marker() == "x"]
+    assert [list(line.get_xdata()) for line in crosses] == [[1]]
+    assert len({line.get_marker() for line in axes.lines if line.get_label() in ("novels", "news", "glove")}) == 3
+    assert axes.get_ylabel() == "effect size d" and axes.get_title("left") == "war by peace"
+    figure.draw_without_rendering()
+    nothing = frame.assign(value=np.nan, ci_low=np.nan, ci_high=np.nan)
+    plots.decade_lines(nothing, "x", "y").draw_without_rendering()
+
+
+STRIP = pd.DataFrame(
+    {
+        "sentence": ["first"] * 10 + ["second"] * 2,
+        "text": [f"w{n}" for n in range(10)] + ["$x$", "y"],
+        "shared": [True] * 9 + [False] + [True] * 2,
+        "pll_part": [-float(n) for n in range(12)],
+        "aul_part": [-0.001 * n for n in range(12)],
+        "aula_part": np.nan,
+    }
+)
+
+
+def test_strips_have_a_cell_for_each_token_and_measure_with_its_number():
+    measures = {"pll_part": "PLL", "aul_part": "AUL", "aula_part": "AULA"}
+    figure = plots.token_strips(STRIP, measures, {"first": "one", "second": "two"})
+    axes = figure.axes[0]
+    shown = texts(figure)
+    cells = [p for p in axes.patches if p.get_fill()]
+    assert len(cells) == 3 * 12
+    assert [text for text in shown if text in ("one", "two")] == ["one", "two"]
+    # A line of at most eight tokens each time; the AUL of the last token is −.011.
+    assert shown.count("PLL") == shown.count("AUL ×10⁻²") == 3
+    assert shown.count("−11.00") == shown.count("−1.10") == 1 and shown.count("–") == 12
+    assert len([p for p in axes.patches if not p.get_fill()]) == 1
+    assert [t.get_text() for t in axes.texts if t.get_weight() == "bold"] == ["w9"]
+
+
+def test_the_darkest_cell_is_the_lowest_and_its_number_is_legible():
+    figure = plots.token_strips(STRIP.head(5), {"pll_part": "PLL"}, {"first": "one"})
+    cells = [p for p in figure.axes[0].patches if p.get_fill()]
+    brightness = [sum(cell.get_facecolor()[:3]) for cell in cells]
+    assert brightness == sorted(brightness, reverse=True) and brightness[-1] < 0.6
+    numbers = [t for t in figure.axes[0].texts if t.get_text().startswith(("−", "0"))]
+    assert (numbers[-1].get_color(), numbers[1].get_color()) == ("white", "black")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda frame: plots.top_word_bars(frame, "x"),
+        lambda frame: plots.contrast_bars(frame, "x"),
+        lambda frame: plots.decade_lines(frame, "x", "y"),
+        lambda frame: plots.token_strips(frame, {"pll_part": "PLL"}, {}),
+    ],
+)
+def test_figures_of_explorers_refuse_odd_frames(draw):
+    with pytest.raises(ValueError, match="lacks the column"):
+        draw(pd.DataFrame({"x": [1]}))
+    columns = [*WORD_PAIRS, "sentiment", "vectors", "decade", "value", "ci_low", "ci_high", *STRIP]
+    with pytest.raises(ValueError, match="no row"):
+        draw(pd.DataFrame(columns=columns))

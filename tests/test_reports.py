@@ -214,6 +214,19 @@ def test_progress_bars_and_widgets_leave_nothing(tmp_path):
     assert [text.get_text().strip() for text in page.select("details.messages pre")] == ["careful"]
 
 
+def test_a_widget_leaves_the_html_that_it_brings(tmp_path):
+    widget = {
+        "application/vnd.jupyter.widget-view+json": {"model_id": "a"},
+        "text/html": f'<img src="data:image/png;base64,{PIXEL}" alt="Bars"><p>Its table &lt;script&gt;</p>',
+        "text/plain": "<Explorer>",
+    }
+    path = write(tmp_path, "# T", code(display(widget)))
+    page = BeautifulSoup(render(path), "html.parser")
+    assert page.img["alt"] == "Bars" and "Its table <script>" in text_of(page)
+    assert "<Explorer>" not in text_of(page) and "widget-view" not in render(path)
+    assert "application/vnd.jupyter.widget-view+json" in nbformat.read(path, 4).cells[1].outputs[0].data
+
+
 def test_widget_state_mathjax_and_loaders_are_not_in_the_page(tmp_path):
     state = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     path = write(tmp_path, "# T", code(display({"application/javascript": "element.id"})), widgets=state)

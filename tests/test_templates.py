@@ -221,3 +221,11 @@ def test_a_condition_without_template_is_named():
     frame = templates.read_templates("speciesism")
     with pytest.raises(ValueError, match="no template for thing: the conditions are thing, human"):
         templates.by_condition(frame, ["thing", "human"])
+
+
+def test_slots_are_listed_once_in_their_order():
+    assert templates.slots_of("The {job} said that {name} is a {job} [MASK].") == ["job", "name"]
+    assert templates.slots_of("") == []
+    for bad in ("a {b", "a }", "{1a}", 3):
+        with pytest.raises(ValueError, match=r"stray brace|has to be a text"):
+            templates.slots_of(bad)

@@ -19,6 +19,7 @@ from biaslib.weat import (
     effect_size_label,
     read_contrasts,
     run_contrasts,
+    similarity_trend,
     trend,
     weat,
 )
@@ -675,3 +676,22 @@ def test_career_and_family_in_glove(glove):
 
 def test_glove_has_every_word_of_the_study(glove):
     assert not [word for word in read_contrasts()["word"].unique() if word.lower() not in glove]
+
+
+def test_similarity_of_two_words_over_decades():
+    decades = {
+        1910: {"ant": [3.0, 4.0], "bee": [0.0, 0.0]},
+        1900: {"ant": [3.0, 4.0], "bee": [4.0, 3.0], "Ant": [1.0, 0.0]},
+        1920: {"bee": [1e-200, 0.0], "ant": [1e200, 0.0]},
+        1930: {"cow": [1.0, 1.0]},
+    }
+    frame = similarity_trend(decades, "ant", "bee")
+    assert frame["decade"].tolist() == [1900, 1910, 1920, 1930]
+    np.testing.assert_allclose(frame["cosine"], [24 / 25, np.nan, 1.0, np.nan])
+    assert frame["reason"].tolist() == ["", "no vector: bee", "", "no vector: ant, bee"]
+    assert similarity_trend(decades, "BEE", "Ant")["cosine"][0] == pytest.approx(0.8)
+    as_is = similarity_trend(decades, "BEE", "Ant", case="as_is")
+    assert as_is["reason"][0] == "no vector: BEE"
+    for bad in ({"decades": {}}, {"first": ""}, {"case": "upper"}):
+        with pytest.raises(ValueError, match=r"decade|list of words|unknown"):
+            similarity_trend(**({"decades": decades, "first": "ant", "second": "bee"} | bad))
