@@ -75,7 +75,7 @@ def _parser():
     )
     parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for add in (_add_run, _add_compare, _add_audit, _add_data, _add_train):
+    for add in (_add_run, _add_sweep, _add_compare, _add_audit, _add_data, _add_train):
         add(commands)
     return parser
 
@@ -193,13 +193,57 @@ def _audit(arguments):
     for row in ended.itertuples():
         where = " ".join(filter(None, [row.report, f"({row.reason})" if row.report and row.reason else row.reason]))
         rows.append((row.notebook, row.status, f"{row.seconds:.0f}" if row.seconds else "", where))
-    name, status, seconds, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
-    print("\n".join(f"{row[0]:{name}}  {row[1]:{status}}  {row[2]:>{seconds}}  {row[3]}" for row in rows))
+    _print_rows(rows)
     comparison = ended.iloc[-1]
     if comparison.status == "done":
         print(f"Report: {comparison.report}")
     failed = ended.loc[ended["status"] == "failed", "notebook"].tolist()
     return _complain(f"failed: {', '.join(failed)}", 1) if failed else 0
+
+
+def _add_sweep(commands):
+    command = commands.add_parser(
+        "sweep",
+        help="run a grid of notebooks, models and parameters",
+        description="Run each combination of a grid of notebooks and parameters, and say how each ended. FILE is "
+        "YAML: notebooks, a list of names; params, the parameters file for each; grid, parameters with a list of "
+        "values each, one run for each value; set, parameters that are the same in all runs. All runs are checked "
+        "before the first starts; one that fails does not stop the rest.",
+        epilog="Example of FILE: {notebooks: [speciesism, unmasked], params: demo, grid: {models: [demo, "
+        "bert-base-cased]}}",
+        allow_abbrev=False,
+    )
+    command.add_argument("file", metavar="FILE", help="the grid")
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    place = command.add_mutually_exclusive_group()
+    place.add_argument("--workers", type=int, default=1, metavar="N", help="runs at the same time (1)")
+    place.add_argument("--scheduler", metavar="ADDRESS", help="run on this Dask scheduler: its address or its file")
+    command.set_defaults(action=_sweep)
+
+
+def _sweep(arguments):
+    from .sweeps import sweep
+
+    given = {"out": arguments.out, "workers": arguments.workers, "client": arguments.scheduler}
+    try:
+        table = sweep(arguments.file, progress=sys.stderr.isatty(), **given)
+    except ModuleNotFoundError as error:
+        return _complain(error, 2)
+    table["report"] = table["report"].where(table["error"] == "", table["error"] + " " + table["report"])
+    rows = [("notebook", "run", "status", "seconds", "report")]
+    rows += [(*row[:3], f"{row[3]:.1f}", row[4].rstrip()) for row in table.iloc[:, :5].itertuples(index=False)]
+    _print_rows(rows)
+    failed = int((table["status"] != "ok").sum())
+    return _complain(f"{failed} of {len(table)} runs failed", 1) if failed else 0
+
+
+def _print_rows(rows):
+    """Print a table of texts, seconds to the right."""
+    seconds = rows[0].index("seconds")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [f"{cell:{'>' if n == seconds else '<'}{widths[n]}}" for n, cell in enumerate(row)]
+        print("  ".join(cells).rstrip())
 
 
 def _add_data(commands):

@@ -67,6 +67,14 @@ _STYLE = {
     "text.parse_math": False,
     "text.usetex": False,
 }
+# Pronouns for things are warm, those for persons are cold.
+PRONOUN_STYLES = {
+    "that": ("#E69F00", ""),
+    "which": ("#D55E00", "//"),
+    "who": ("#56B4E9", ""),
+    "whose": ("#0072B2", ".."),
+    "whom": ("#0072B2", "xx"),
+}
 
 
 def group_styles(groups):
@@ -866,6 +874,126 @@ def token_strips(frame, measures, titles):
     return figure
 
 
+def object_bias_bars(frame, groups, title):
+    """Draw the bias of each name as a bar with its interval, the highest first, in the colour of its group.
+
+    It is made like Figure 3 of Takeshita, Rzepka & Araki (2022).
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``name bias ci_low ci_high`` from `biaslib.relatives.object_bias`; with a column ``model``, a panel each. A
+        name without a bias has no bar and stands below.
+    groups : mapping or Series
+        The group of each name.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no row, or a name has no group.
+    """
+    _check_columns(frame, ("name", "bias", "ci_low", "ci_high"))
+    panels = _by_model(frame)
+    groups = groups_of(frame["name"].drop_duplicates(), groups)
+    most = max(rows["bias"].notna().sum() for _, rows in panels)
+    with _style():
+        figure = _figure(1.2 + 3.2 * max(len(panels), 1.6), 1.8 + 0.17 * max(most, 6))
+        all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+        for axes, (model, rows) in zip(all_axes, panels, strict=True):
+            _draw_bias(axes, rows, groups)
+            axes.set_title(model)
+        _group_legend(figure, groups.values())
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
+def pronoun_shares(counts, title):
+    """Draw the shares of the five relative pronouns as a stacked bar a name, the one with most that and which first.
+
+    It is made like Figures 8 to 10 of Takeshita, Rzepka & Araki (2022).
+
+    Parameters
+    ----------
+    counts : pandas.DataFrame
+        From `biaslib.relatives.count_relatives`; with a column ``corpus``, a panel each. Names without a pronoun are
+        not drawn.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Beside each bar stands how many pronouns it is of.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no row, or no name has a pronoun.
+    """
+    _check_columns(counts, ("name", *PRONOUN_STYLES, "n", "share_object"))
+    counts = counts[counts["n"] > 0]
+    if counts.empty:
+        raise ValueError("no name has a relative pronoun: there is nothing to draw")
+    by_corpus = counts.groupby("corpus", sort=False, observed=True) if "corpus" in counts else [("", counts)]
+    panels = [(str(corpus), rows) for corpus, rows in by_corpus]
+    with _style():
+        figure = _figure(1.6 + 3.6 * len(panels), 1.6 + 0.17 * max(len(rows) for _, rows in panels))
+        all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+        for axes, (corpus, rows) in zip(all_axes, panels, strict=True):
+            _draw_pronouns(axes, rows.sort_values(["share_object", "n"], ascending=False, kind="stable"))
+            axes.set_title(corpus)
+        handles, labels = all_axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
+def bias_by_share(bias, counts, groups, title):
+    """Draw the bias of each name over the share of that and which in a corpus.
+
+    Parameters
+    ----------
+    bias : pandas.DataFrame
+        ``name bias`` from `biaslib.relatives.object_bias`; with a column ``model``, a panel each.
+    counts : pandas.DataFrame
+        ``name share_object`` from `biaslib.relatives.count_relatives`, of one corpus.
+    groups : mapping or Series
+        The group of each name, which gives its colour and marker.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        In each panel stands of how many names it is; those without a bias or a share are not drawn.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no row, a name has no group, or the counts have a name twice.
+    """
+    _check_columns(bias, ("name", "bias"))
+    _check_columns(counts, ("name", "share_object"))
+    if counts["name"].duplicated().any():
+        raise ValueError("the counts have a name twice: give those of one corpus")
+    groups = groups_of(bias["name"].drop_duplicates(), groups)
+    share = dict(zip(counts["name"], counts["share_object"], strict=True))
+    panels = _by_model(bias)
+    with _style():
+        figure = _figure(1.2 + 3.4 * max(len(panels), 1.3), 4.2)
+        all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)[0]
+        for axes, (model, rows) in zip(all_axes, panels, strict=True):
+            _draw_bias_by_share(axes, rows, share, groups)
+            axes.set_title(model)
+        all_axes[0].set_ylabel("bias")
+        _group_legend(figure, groups.values())
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
+    return figure
+
+
 def show(figure, alt):
     """Give a figure as an image for the report, and close it.
 
@@ -1363,3 +1491,63 @@ def _forest_legend(figure, frame, styles):
     # Set afterwards: matplotlib leaves out names that begin with an underscore.
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
+
+
+def _draw_bias(axes, rows, groups):
+    drawn = rows.dropna(subset=["bias"]).sort_values("bias", ascending=False, kind="stable")
+    styles = group_styles(groups.values())
+    axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+    for place, row in enumerate(drawn.itertuples()):
+        colour, marker = styles[groups[row.name]]
+        axes.barh(place, row.bias, 0.7, color=colour, alpha=0.4, zorder=2)
+        # A bias of 0 has no bar: the marker shows that it was measured.
+        axes.plot(
+            row.bias, place, marker, color=colour, markersize=5, markeredgecolor="white", markeredgewidth=0.3, zorder=4
+        )
+        if not math.isnan(row.ci_low):
+            axes.plot([row.ci_low, row.ci_high], [place, place], color="black", linewidth=0.9, zorder=3)
+    axes.set_yticks(range(len(drawn)), drawn["name"], fontsize=8)
+    for tick, name in zip(axes.get_yticklabels(), drawn["name"], strict=True):
+        tick.set_color(styles[groups[name]][0])
+        tick.set_fontweight("normal" if groups[name] == "other" else "bold")
+    axes.set_ylim(max(len(drawn), 1) - 0.4, -0.6)
+    axes.set_xlim(-1.05, 1.05)
+    missing = rows.loc[rows["bias"].isna(), "name"].tolist()
+    label = "← person     bias (95 % interval)     thing →"
+    without = textwrap.fill(f"no value: {', '.join(missing)}", 46) if missing else ""
+    axes.set_xlabel(f"{label}\n{without}" if missing else label, fontsize=9)
+
+
+def _draw_pronouns(axes, rows):
+    places, start = range(len(rows)), pd.Series(0.0, index=rows.index)
+    for pronoun, (colour, hatch) in PRONOUN_STYLES.items():
+        share = rows[pronoun] / rows["n"]
+        style = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+        axes.barh(places, share, 0.8, left=start, label=pronoun, **style)
+        start = start + share
+    for place, n in zip(places, rows["n"], strict=True):
+        axes.annotate(f" {n:,}", (1, place), va="center", fontsize=7)
+    axes.set_yticks(places, rows["name"], fontsize=8)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of the relative pronouns")
+
+
+def _draw_bias_by_share(axes, rows, share, groups):
+    styles = group_styles(groups.values())
+    points = [(share.get(row.name, math.nan), row.bias, row.name) for row in rows.itertuples()]
+    points = [point for point in points if not (math.isnan(point[0]) or math.isnan(point[1]))]
+    axes.axhline(0, color="#999999", linewidth=0.8, zorder=1)
+    together = {}
+    for x, y, name in points:
+        colour, marker = styles[groups[name]]
+        axes.plot(x, y, marker, color=colour, markersize=7, markeredgecolor="white", markeredgewidth=0.3, zorder=3)
+        together.setdefault((x, y), []).append(name)
+    for (x, y), names in together.items():
+        # Names on one point would cover each other.
+        label = ", ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"
+        axes.annotate(f" {label}", (x, y), fontsize=6, color=styles[groups[names[-1]]][0], va="bottom", zorder=2)
+    axes.annotate(f"n = {len(points)} names", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=8)
+    axes.set_xlim(-0.05, 1.15)
+    axes.set_ylim(-1.1, 1.1)
+    axes.set_xlabel("share of that and which")

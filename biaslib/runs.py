@@ -88,22 +88,42 @@ def run(notebook, *, params=None, out="outputs", set_parameters=None, name=None)
     >>> run("speciesism", params="demo").html  # doctest: +SKIP
     PosixPath('outputs/speciesism/demo/report.html')
     """
-    source = find_notebook(notebook)
-    declared = read_parameters(source)
-    default_name, values = _values(source.stem, params)
-    if params is None and set_parameters:
-        default_name = "custom"
-    values = check_parameters(declared, {**values, **(set_parameters or {})})
-    # A formula or picture that no report can show is found before hours of computing, not after.
-    check_report(source)
-    final = _relative(out) / source.stem / _checked_name(default_name if name is None else name)
-    values = _without_own_results(values, final)
+    source, declared, values, final = _checked(notebook, params, out, set_parameters, name)
     work = _work_folder(final)
     if any(parameter.name == "results_dir" for parameter in declared):
         values.setdefault("results_dir", (work / "results").as_posix())
     settings = {parameter.name: parameter.default for parameter in declared} | values
     record = {"notebook": _shown(source), "notebook_sha256": _sha256(source), "parameters": settings}
     return _execute(source, values, record, work, final)
+
+
+def check_run(notebook, *, params=None, out="outputs", set_parameters=None, name=None):
+    """Check what a run is given as `run` does, and start nothing.
+
+    Parameters
+    ----------
+    notebook, params, out, set_parameters, name
+        As for `run`.
+
+    Returns
+    -------
+    folder : pathlib.Path
+        Where the run would be kept.
+    values : dict
+        The parameters that it is given, those of its file included.
+
+    Raises
+    ------
+    ValueError
+        As `run` raises it before anything starts, but for a folder that cannot be written.
+
+    Examples
+    --------
+    >>> check_run("speciesism", params="demo")[0]  # doctest: +SKIP
+    PosixPath('outputs/speciesism/demo')
+    """
+    _, _, values, folder = _checked(notebook, params, out, set_parameters, name)
+    return folder, values
 
 
 def find_notebook(notebook):
@@ -197,6 +217,20 @@ def _places(folder):
 def _in_folders(folder, name, suffix):
     files = [place / f"{name}{suffix}" for place in _places(folder)]
     return next((file for file in files if file.is_file()), None)
+
+
+def _checked(notebook, params, out, set_parameters, name):
+    """Give the notebook, its declared parameters, the values for them and the run's final folder."""
+    source = find_notebook(notebook)
+    declared = read_parameters(source)
+    default_name, values = _values(source.stem, params)
+    if params is None and set_parameters:
+        default_name = "custom"
+    values = check_parameters(declared, {**values, **(set_parameters or {})})
+    # A formula or picture that no report can show is found before hours of computing, not after.
+    check_report(source)
+    final = _relative(out) / source.stem / _checked_name(default_name if name is None else name)
+    return source, declared, _without_own_results(values, final), final
 
 
 def _values(notebook, params):

