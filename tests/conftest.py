@@ -1,8 +1,10 @@
 import os
+import pickle
 from pathlib import Path
 
 import pytest
 import tiny_models
+from filelock import FileLock
 
 from biaslib import runs
 from biaslib.models import load_masked_lm, load_parser
@@ -49,17 +51,22 @@ def tiny(tiny_folder):
 
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory):
-    """Run a notebook with its demo parameters, once."""
-    done = {}
+    """Run a notebook with its demo parameters, once for all processes of a test run."""
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent
 
     def run(notebook):
-        if notebook not in done:
-            out = tmp_path_factory.mktemp("outputs")
-            own = {"models_dir": str(out / "models")} if notebook == "winoqueer" else {}
-            path = ROOT / "notebooks" / f"{notebook}.ipynb"
-            done[notebook] = runs.run(path, params="demo", set_parameters=own, out=out)
-        assert done[notebook].ok, done[notebook].error
-        return done[notebook]
+        kept = shared / f"{notebook}.demo_run"
+        with FileLock(shared / f"{notebook}.lock"):
+            if not kept.exists():
+                out = shared / f"outputs-{notebook}"
+                own = {"models_dir": str(out / "models")} if notebook == "winoqueer" else {}
+                path = ROOT / "notebooks" / f"{notebook}.ipynb"
+                kept.write_bytes(pickle.dumps(runs.run(path, params="demo", set_parameters=own, out=out)))
+        done = pickle.loads(kept.read_bytes())
+        assert done.ok, done.error
+        return done
 
     return run
 
