@@ -42,7 +42,7 @@ clean:
 
 # A stamp an extra: installing again only when the requirements have changed.
 $(VENV)/.demo: EXTRAS := demo,units
-$(VENV)/.test: EXTRAS := demo,units,cluster,lab,test
+$(VENV)/.test: EXTRAS := demo,units,coref,cluster,lab,test
 $(VENV)/.lab: EXTRAS := demo,units,lab
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lab: pyproject.toml
 	@echo "== setting up $(VENV) with biaslib[$(EXTRAS)] (once; a few minutes)"

@@ -34,8 +34,8 @@ _TEXT = ("paper", "measure", "variant", "model", "group", "data_fingerprint")
 _FLOATS = ("value", "ci_low", "ci_high", "p_value")
 _COUNTS = ("n", "n_left_out")
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pandas", "numpy", "scipy", "scikit-learn", "matplotlib")
-_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "spacy")
-_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "accelerate")
+_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "spacy", "accelerate", "stanza")
+_LIBRARIES += ("coreference-eval",)
 _TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 

@@ -30,7 +30,7 @@ from biaslib.tokens import (
 )
 
 PLL_VARIANTS = ("original", "within_word_l2r")
-SPAN_VARIANTS = ("all_masked", "left_to_right")
+SPAN_VARIANTS = ("all_masked", "left_to_right", *PLL_VARIANTS)
 BATCH_TOKENS = {"cpu": 1_024, "mps": 8_192, "cuda": 32_768}
 LOGITS_AT_ONCE = 2**25
 NOT_FINITE = "the model's output is not a finite number"
@@ -388,9 +388,10 @@ def masked_span_likelihood(
     sentences : sequence of str
     spans : sequence of sequences of (int, int)
         For each sentence the parts, from a character up to another; their tokens count together.
-    variant : {"all_masked", "left_to_right"}
-        What the model sees while it predicts a token: a mask for each token of the parts, or the tokens before it in
-        its part and, in place of it and those after it, one mask.
+    variant : {"all_masked", "left_to_right", "original", "within_word_l2r"}
+        What the model sees while it predicts a token: a mask for each token of the parts; the tokens before it in
+        its part and, in place of it and those after it, one mask; all but the token itself, as in
+        :func:`pseudo_log_likelihood`; all but it and the later pieces of its word.
     batch_tokens, progress
         As for :func:`mask_distributions`.
 
@@ -420,10 +421,11 @@ def masked_span_likelihood(
         raise ValueError(f"as many lists of spans as sentences are needed, not {len(spans)} and {len(sentences)}")
     places = _span_places(lm, sentences, encoded, spans)
     reasons = [reason or _span_reason(lm, *of) for reason, *of in zip(reasons, encoded, places, strict=True)]
+    words = _word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" and sentences else None
     usable = [n for n, reason in enumerate(reasons) if not reason]
     requests, owners = [], []
     for n in usable:
-        made = _span_requests(encoded[n].ids, places[n], variant)
+        made = _span_requests(encoded[n].ids, places[n], variant, words[n] if words else None)
         requests += made
         owners += [n] * len(made)
     values: list[list[float]] = [[] for _ in sentences]
@@ -741,8 +743,14 @@ def _span_reason(lm, item: Encoded, places: Sequence[Sequence[int]]) -> str:
     return "unknown token in the part" if unknown else ""
 
 
-def _span_requests(ids: Sequence[int], places: Sequence[Sequence[int]], variant: str) -> list[Request]:
-    """Mask all tokens of the parts at once, or show them one after another from the left."""
+def _span_requests(ids: Sequence[int], places: Sequence[Sequence[int]], variant: str, words) -> list[Request]:
+    """Mask all tokens of the parts at once, or show them one after another from the left, or all but one (its word)."""
+    if variant in PLL_VARIANTS:
+        return [
+            Request(tuple(ids), (place, *(_later_pieces(words, place) if words else ())), (place,), ((ids[place],),))
+            for span in places
+            for place in span
+        ]
     if variant == "all_masked":
         masked = tuple(place for span in places for place in span)
         return [Request(tuple(ids), masked, masked, tuple((ids[place],) for place in masked))]

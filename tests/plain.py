@@ -65,13 +65,16 @@ def shared_pll(lm, model, first, second, variant="original"):
     return (*totals, n)
 
 
-def span(lm, model, ids, places, variant):
-    """Log-probabilities of neighbouring tokens, all masked, or one after another with one mask for the rest."""
+def span(lm, model, ids, places, variant, words):
+    """Log-probabilities of neighbouring tokens, seen as the variant has it; `words` numbers each token's word."""
     mask, first, last = lm.tokenizer.mask_token_id, places[0], places[-1]
     values = []
     for place in places:
         if variant == "all_masked":
             seen = [*ids[:first], *[mask] * len(places), *ids[last + 1 :]]
+        elif variant in ("original", "within_word_l2r"):
+            hidden = [k for k in range(place + 1, len(ids)) if words[k] == words[place] and variant != "original"]
+            seen = [mask if k == place or k in hidden else token_id for k, token_id in enumerate(ids)]
         else:
             seen = [*ids[:place], mask, *ids[last + 1 :]]
         values.append(log_probability(model, seen, place, ids[place]))

@@ -124,7 +124,8 @@ def test_parts_of_sentences_are_the_plain_means(case, family, variant):
         ids, other = (lm.tokenizer(text)["input_ids"] for text in (row.sentence, sentence.format("zq")))
         start = next(k for k, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b)
         stop = len(ids) - next(k for k, (a, b) in enumerate(zip(ids[::-1], other[::-1], strict=False)) if a != b)
-        expected = plain.span(lm, model, ids, range(start, stop), variant)
+        words = lm.tokenizer(row.sentence).word_ids()
+        expected = plain.span(lm, model, ids, range(start, stop), variant, words)
         assert row.n_span_tokens == stop - start
         assert row.log_probability == pytest.approx(np.mean(expected), rel=1e-5)
         assert row.probability == pytest.approx(np.exp(expected).mean(), rel=1e-4)
@@ -165,7 +166,7 @@ def test_parts_without_a_score_have_a_reason(tiny):
     ]
     assert frame.log_probability.notna().tolist() == [False] * 5 + [True]
     assert frame.index.tolist() == list(range(10, 16))
-    assert len(scoring.masked_span_likelihood(lm, [], [])) == 0
+    assert all(len(scoring.masked_span_likelihood(lm, [], [], variant=v)) == 0 for v in scoring.SPAN_VARIANTS)
     with pytest.raises(ValueError, match="not 1 and 2"):
         scoring.masked_span_likelihood(lm, ["a", "b"], [[(0, 1)]])
     with pytest.raises(ValueError, match="all_masked, left_to_right"):

@@ -1,0 +1,799 @@
+"""Does a model tell who a pronoun is, and she as well as he? Scores of coreference, and a resolver without training.
+
+The scores: Webster, Recasens, Axelrod & Baldridge (2018), "Mind the GAP: A Balanced Corpus of Gendered Ambiguous
+Pronouns", TACL 6, 605-617; Pradhan, Luo, Recasens, Hovy, Ng & Strube (2014), "Scoring Coreference Partitions of
+Predicted Mentions: A Reference Implementation", ACL. The resolver that is trained: `biaslib.coreference_training`.
+"""
+
+import csv
+import math
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from biaslib import datasets
+from biaslib.conll import CLUSTER_COLUMNS, KEYS, Documents
+from biaslib.statistics import bootstrap_interval, check_count, holm, mcnemar
+from biaslib.templates import DATA, check_columns
+from biaslib.tokens import MASK, encode
+
+GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
+EMBEDDED_GAP = "gap_sample"
+GENDER = {"she": "feminine", "her": "feminine", "hers": "feminine"}
+GENDER |= {"he": "masculine", "him": "masculine", "his": "masculine"}
+GROUPS = ("all", "masculine", "feminine")
+CONLL_METRICS = {"muc": "MUC", "b_cubed": "B3", "ceafe": "CEAFe"}
+
+_FLAGS = ("A-coref", "B-coref")
+_FLAG_TEXTS = {"true": True, "false": False}
+_OWNS = "'s"
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'’”)\]]*\s+")
+_SAME = 1e-12
+_COREF_EXTRA = "pip install 'biaslib[coref]' brings it"
+
+
+@dataclass(frozen=True)
+class GapScores:
+    """Result of `gap_scores`.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        ``group precision recall f1 ci_low ci_high n tp fp fn tn`` for all pronouns and by gender; per cent, and the
+        interval is that of F1. NaN for a gender without a pronoun.
+    bias : float or None
+        F1 of feminine over F1 of masculine pronouns; None when either is 0 or has no pronoun.
+    bias_low, bias_high : float
+        NaN where a resample had no bias.
+    n : int
+        Pronouns.
+    missing : tuple of str
+        Pronouns without an answer, which count as two false negatives each.
+    duplicates : tuple of str
+        Pronouns that stand more than once in the gold or in the predictions; the first counts.
+    unknown : tuple of str
+        Pronouns predicted that the gold does not have; they count for nothing.
+    """
+
+    table: pd.DataFrame
+    bias: float | None
+    bias_low: float
+    bias_high: float
+    n: int
+    missing: tuple
+    duplicates: tuple
+    unknown: tuple
+
+    def to_frame(self):
+        """Give F1 and bias as rows: ``measure group value ci_low ci_high n n_left_out``."""
+        f1 = self.table.rename(columns={"f1": "value"}).assign(measure="GAP F1")
+        bias = {"measure": "GAP bias", "group": "feminine / masculine", "n": self.n}
+        bias |= {"value": self.bias, "ci_low": self.bias_low, "ci_high": self.bias_high}
+        frame = pd.concat([f1, pd.DataFrame([bias]).astype({"value": float})], ignore_index=True)
+        columns = ["measure", "group", "value", "ci_low", "ci_high", "n"]
+        return frame[columns].assign(n_left_out=len(self.missing))
+
+
+@dataclass(frozen=True)
+class ConllScores:
+    """Result of `conll_scores`.
+
+    Attributes
+    ----------
+    f1, ci_low, ci_high : float
+        Mean of the F1 of MUC, B³ and CEAFe, per cent, with its interval.
+    table : pandas.DataFrame
+        ``metric precision recall f1 ci_low ci_high``, per cent.
+    n : int
+        Documents.
+    n_singletons : int
+        Clusters of one mention that were left out, of gold and predictions.
+    by_document : pandas.DataFrame
+        ``document MUC B3 CEAFe CoNLL``: each document's own F1, per cent. Their mean is not `f1`, which is of the
+        whole corpus.
+    """
+
+    f1: float
+    ci_low: float
+    ci_high: float
+    table: pd.DataFrame
+    n: int
+    n_singletons: int
+    by_document: pd.DataFrame
+
+    def to_frame(self):
+        """Give all F1 as rows: ``measure group value ci_low ci_high n n_left_out``, the mean first."""
+        mean = {"metric": "CoNLL", "f1": self.f1, "ci_low": self.ci_low, "ci_high": self.ci_high}
+        frame = pd.concat([pd.DataFrame([mean]), self.table], ignore_index=True).rename(columns={"f1": "value"})
+        frame = frame.assign(measure=frame["metric"] + " F1", group="all", n=self.n, n_left_out=0)
+        return frame[["measure", "group", "value", "ci_low", "ci_high", "n", "n_left_out"]]
+
+
+def read_gap(source=EMBEDDED_GAP):
+    """Read pronouns with two names each, as GAP's files have them.
+
+    Parameters
+    ----------
+    source : str or Path
+        ``"gap_sample"`` (60 rows of ours: 30 texts in a feminine and a masculine version, of which A, B and neither
+        is the answer a third each), a file, or the name of a data set: ``"gap-development"``, ``"gap-validation"``,
+        ``"gap-test"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        GAP's columns in its order: ``ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL``;
+        offsets are whole numbers and count characters, ``A-coref`` and ``B-coref`` are True or False.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a row has too few or many fields, a flag is neither TRUE nor FALSE, or the offsets of
+        a row do not point at its pronoun and names; it names the rows by ID.
+    biaslib.datasets.DatasetError
+        If `source` is neither a file nor the name of a data set, or the set cannot be had.
+
+    Examples
+    --------
+    >>> gap = read_gap("gap_sample")
+    >>> gap[["Pronoun", "A", "A-coref", "B"]].head(1).values.tolist()
+    [['her', 'Ottilie Brandt', True, 'Renate Falk']]
+    """
+    path = DATA / f"{EMBEDDED_GAP}.tsv" if str(source) == EMBEDDED_GAP else Path(source)
+    path = path if path.is_file() else datasets.path(str(source))
+    try:
+        # Not splitlines: a text may hold line ends of other kinds.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    except (UnicodeDecodeError, ValueError):
+        raise ValueError(f"{path} is no table in UTF-8 separated by tabs") from None
+    missing = [column for column in GAP_COLUMNS if column not in header]
+    if missing:
+        raise ValueError(f"{path} lacks the column(s) {', '.join(missing)}: its first line has to name GAP's columns")
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise ValueError(f"{path}, row {number}: {len(row)} fields, {len(header)} are due")
+    return checked_gap(pd.DataFrame(rows, columns=header, dtype=str)[list(GAP_COLUMNS)], f"{path}: ")
+
+
+def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
+    """Score answers about GAP's pronouns as its official scorer does (Webster et al. 2018, §4).
+
+    Every pronoun has two booleans, one a name. Precision, recall and F1 = 2PR/(P + R) are over these, per cent.
+
+    Parameters
+    ----------
+    gold : pandas.DataFrame
+        As `read_gap` gives it; ``ID Pronoun A-coref B-coref`` at least.
+    predictions : pandas.DataFrame
+        ``ID A-coref B-coref``: booleans or the texts TRUE and FALSE in any case; a missing value is no answer.
+    seed, n_resamples, confidence
+        Of the bootstrap over pronouns.
+
+    Returns
+    -------
+    GapScores
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no row, a flag is none, or a pronoun is neither feminine nor masculine.
+
+    Warns
+    -----
+    UserWarning
+        When predictions are about pronouns that the gold does not have.
+
+    Notes
+    -----
+    A pronoun without a prediction counts as two false negatives even where both names are wrong, as the official
+    scorer has it: leaving a row out never pays.
+
+    Examples
+    --------
+    >>> gold = pd.DataFrame({"ID": ["1", "2", "3"], "Pronoun": ["she", "he", "her"],
+    ...                      "A-coref": [True, False, False], "B-coref": [False, True, False]})
+    >>> scores = gap_scores(gold, pd.DataFrame({"ID": ["1", "3"], "A-coref": True, "B-coref": False}))
+    >>> scores.table[["group", "f1", "tp", "fp", "fn", "tn"]].round(1).values.tolist()
+    [['all', 40.0, 1, 1, 2, 2], ['masculine', 0.0, 0, 0, 2, 0], ['feminine', 66.7, 1, 1, 0, 2]]
+    >>> scores.bias is None, scores.missing
+    (True, ('2',))
+    """
+    gold, gold_twice = _gold_rows(gold)
+    counts, notes = _gap_counts(gold, predictions)
+    if notes["unknown"]:
+        warnings.warn(
+            f"predictions about pronouns that the gold does not have: {_some(notes['unknown'])}", stacklevel=2
+        )
+    options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
+    rows = [_group_row(group, counts[of_group], options) for group, of_group in _members(gold).items()]
+    by_gender = _by_gender(gold, counts)
+    bias = float(_bias(*by_gender.sum(axis=0)))
+    low, high = _interval(by_gender, _bias, options)
+    return GapScores(
+        table=pd.DataFrame(rows),
+        bias=None if math.isnan(bias) else bias,
+        bias_low=low,
+        bias_high=high,
+        n=len(gold),
+        missing=tuple(notes["missing"]),
+        duplicates=tuple(dict.fromkeys([*gold_twice, *notes["duplicates"]])),
+        unknown=tuple(notes["unknown"]),
+    )
+
+
+def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, confidence=0.95):
+    """Test, pair by pair, whether conditions (models, corpora) differ in how well they tell GAP's pronouns.
+
+    Parameters
+    ----------
+    gold : pandas.DataFrame
+        As for `gap_scores`.
+    conditions : mapping of str to pandas.DataFrame
+        The predictions of each, as for `gap_scores`.
+    seed, n_resamples, confidence
+        Of the bootstrap over pronouns, the same ones drawn for both of a pair.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``first second measure group value_first value_second difference ci_low ci_high only_first only_second p_value
+        p_holm n``: for each pair of conditions F1 of all, masculine and feminine pronouns, and the bias. `difference`
+        is second − first. ``only_first only_second`` count the pronouns of which both answers were right in one
+        condition alone; ``p_value`` is McNemar's exact test of these, ``p_holm`` adjusted over all rows. The bias has
+        no such test: its interval tells.
+
+    Raises
+    ------
+    ValueError
+        As `gap_scores` does, and if there are fewer than two conditions.
+
+    Examples
+    --------
+    >>> gold = pd.DataFrame({"ID": list("abc"), "Pronoun": ["she", "he", "her"], "A-coref": True, "B-coref": False})
+    >>> wrong = gold.assign(**{"A-coref": False, "B-coref": True})
+    >>> compared = compare_gap(gold, {"before": wrong, "after": gold})
+    >>> compared[["difference", "only_second", "p_value"]].head(1).values.tolist()
+    [[100.0, 3, 0.25]]
+    """
+    gold, _ = _gold_rows(gold)
+    options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
+    counts = {name: _gap_counts(gold, part)[0] for name, part in _conditions(conditions).items()}
+    rows = []
+    for first, second in combinations(counts, 2):
+        pair = {"first": first, "second": second}
+        for group, of_group in _members(gold).items():
+            both = [counts[name][of_group] for name in (first, second)]
+            right = [part[:, 0] + part[:, 3] == 2 for part in both]
+            only = [int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())]
+            row = _compared([part[:, :3] for part in both], _f1, options)
+            rows.append(pair | {"measure": "GAP F1", "group": group} | row | _mcnemar_row(*only))
+        row = _compared([_by_gender(gold, counts[name]) for name in (first, second)], _bias, options)
+        rows.append(pair | {"measure": "GAP bias", "group": "feminine / masculine"} | row)
+    return _with_holm(pd.DataFrame(rows).astype({"only_first": "Int64", "only_second": "Int64"}))
+
+
+def conll_scores(gold, predicted, *, seed=0, n_resamples=2000, confidence=0.95):
+    """Score clusters of mentions by the CoNLL-2012 measures, over a whole corpus.
+
+    MUC, B³ and CEAFe: numerators and denominators are added up over all parts of all documents (micro), then
+    precision, recall and F1 follow; the CoNLL F1 is the mean of the three F1 (Pradhan et al. 2014). All are per cent.
+
+    Parameters
+    ----------
+    gold, predicted : Documents or pandas.DataFrame
+        Mentions, ``document part cluster start end``. A `Documents` also tells which documents there are, those
+        without a cluster included.
+    seed, n_resamples, confidence
+        Of the bootstrap over documents.
+
+    Returns
+    -------
+    ConllScores
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there is no cluster at all, a mention stands twice in a part, or clusters are
+        predicted for a document that `gold` does not have.
+    ModuleNotFoundError
+        If the package coreference-eval is not installed.
+
+    Notes
+    -----
+    Mentions match when start and end are equal. Clusters of one mention are left out and counted: OntoNotes
+    annotates none.
+
+    Examples
+    --------
+    The key {a,b,c},{d,e,f,g} and the response {a,b},{c,d},{f,g,h,i}:
+
+    >>> def mentions(*clusters):
+    ...     rows = [("x", 0, c, ord(m), ord(m) + 1) for c, cluster in enumerate(clusters) for m in cluster]
+    ...     return pd.DataFrame(rows, columns=["document", "part", "cluster", "start", "end"])
+    >>> scores = conll_scores(mentions("abc", "defg"), mentions("ab", "cd", "fghi"))
+    >>> round(scores.f1, 2), scores.table["f1"].round(2).tolist()
+    (45.82, [40.0, 45.45, 52.0])
+    """
+    documents, counts, n_singletons = _conll_counts(gold, predicted)
+    options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
+    rows = []
+    for metric, part in zip(CONLL_METRICS.values(), np.split(counts, len(CONLL_METRICS), axis=1), strict=True):
+        precision, recall, f1 = map(float, _precision_recall_f1(*part.sum(axis=0)))
+        low, high = _interval(part, lambda *sums: _precision_recall_f1(*sums)[2], options)
+        row = {"metric": metric, "precision": precision, "recall": recall, "f1": f1, "ci_low": low, "ci_high": high}
+        rows.append(row)
+    low, high = _interval(counts, _conll_f1, options)
+    parts = zip(CONLL_METRICS.values(), np.split(counts.T, len(CONLL_METRICS)), strict=True)
+    own = {metric: _precision_recall_f1(*part)[2] for metric, part in parts}
+    return ConllScores(
+        f1=float(_conll_f1(*counts.sum(axis=0))),
+        ci_low=low,
+        ci_high=high,
+        table=pd.DataFrame(rows),
+        n=len(documents),
+        n_singletons=n_singletons,
+        by_document=pd.DataFrame({"document": documents} | own | {"CoNLL": _conll_f1(*counts.T)}),
+    )
+
+
+def compare_conll(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=9999, confidence=0.95):
+    """Test, pair by pair, whether conditions (models, corpora) differ in CoNLL F1.
+
+    Parameters
+    ----------
+    gold : Documents or pandas.DataFrame
+        As for `conll_scores`.
+    conditions : mapping of str to Documents or pandas.DataFrame
+        The clusters that each predicts.
+    seed : int
+        Of the bootstrap over documents and of the permutations.
+    n_resamples, n_permutations : int
+    confidence : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``first second measure group value_first value_second difference ci_low ci_high p_value p_holm n``; the
+        difference is second − first, its interval from documents resampled for both, and ``p_value`` is two-sided, by
+        approximate randomisation (Noreen 1989): (b + 1)/(m + 1), where in b of m random exchanges of the two
+        conditions' clusters, document by document, F1 differ at least as much. With n documents it cannot go below
+        about 2/2ⁿ.
+
+    Raises
+    ------
+    ValueError
+        As `conll_scores` does, and if there are fewer than two conditions.
+    """
+    check_count(n_permutations, "n_permutations")
+    options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
+    conditions = _conditions(conditions)
+    everything = _keys_of([gold, *conditions.values()])
+    counts = {name: _conll_counts(gold, part, everything)[1] for name, part in conditions.items()}
+    rows = []
+    for first, second in combinations(counts, 2):
+        both = [counts[first], counts[second]]
+        row = {"first": first, "second": second, "measure": "CoNLL F1", "group": "all"}
+        p_value = _exchanged(*both, n_permutations, seed)
+        rows.append(row | _compared(both, _conll_f1, options) | {"p_value": p_value})
+    return _with_holm(pd.DataFrame(rows))
+
+
+def resolve_by_likelihood(lm, gap, *, variant="original", batch_tokens=None, progress=False):
+    """Tell whom pronouns mean without any training: put either name in the pronoun's place and see which is likelier.
+
+    The pronoun gives way to the name, a possessive one to the name with *'s*. The score of a name is the
+    pseudo-log-likelihood of its tokens (Salazar et al. 2020), the rest of the text given, as a mean over the tokens, so
+    that names of several pieces are not unlikelier for that. The likelier name is the answer.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    gap : pandas.DataFrame
+        As `read_gap` gives it.
+    variant : {"original", "within_word_l2r", "all_masked", "left_to_right"}
+        What the model sees of the name while it predicts a token of it: all other tokens; all but the later pieces of
+        the same word, which give the earlier ones away (Kauf & Ivanova 2023); none; the tokens before it.
+    batch_tokens, progress
+        As in `biaslib.scoring`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a pronoun, in the order of `gap`: ``ID A-coref B-coref score_a score_b n_pieces_a n_pieces_b possessive
+        shortened reason``. Scores are natural logarithms a token. ``shortened`` tells that the model does not hold the
+        whole text: sentences far from the pronoun and the names were left out. Rows that could not be scored have a
+        ``reason`` and no answer (a missing value, which `gap_scores` counts as two false negatives).
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, the variant is unknown, or a row's offsets do not point at its strings.
+
+    Notes
+    -----
+    One of the names is always chosen, unless their scores are equal: "neither" is the answer of about a tenth of GAP's
+    pronouns, and the threshold for it would differ from model to model. *Her* is possessive where the model holds
+    *his* for likelier than *him* in its place (a model that has not both as entries: where a word follows); *his*
+    always is.
+
+    Examples
+    --------
+    >>> from biaslib.models import load_masked_lm
+    >>> answers = resolve_by_likelihood(load_masked_lm("demo"), read_gap("gap_sample").head(2))
+    >>> answers[["ID", "possessive", "n_pieces_a", "reason"]].values.tolist()
+    [['sample-1', False, 4, ''], ['sample-2', False, 2, '']]
+    """
+    from biaslib import scoring
+
+    gap = checked_gap(gap)
+    places = [_place_of(lm, row) for row in gap.to_dict("records")]
+    usable = [n for n, place in enumerate(places) if "reason" not in place]
+    options = {"batch_tokens": batch_tokens, "progress": progress}
+    possessive = _possessive(lm, [places[n] for n in usable], options)
+    texts, spans = [], []
+    for n, owns in zip(usable, possessive, strict=True):
+        for name in (places[n]["A"], places[n]["B"]):
+            before, after = places[n]["before"], places[n]["after"]
+            texts.append(f"{before}{name}{_OWNS if owns else ''}{after}")
+            spans.append([(len(before), len(before) + len(name))])
+    scored = scoring.masked_span_likelihood(lm, texts, spans, variant=variant, **options)
+    return _answers(gap, places, usable, possessive, scored)
+
+
+# GAP's files
+
+
+def checked_gap(frame, where=""):
+    """Check rows of GAP, and give offsets as numbers and flags as booleans."""
+    check_columns(frame, [column for column in GAP_COLUMNS[:-1] if column not in _FLAGS])
+    frame = frame.reset_index(drop=True)
+    numbers = {}
+    for column in ("Pronoun-offset", "A-offset", "B-offset"):
+        offsets = pd.to_numeric(frame[column], errors="coerce")
+        numbers[column] = offsets.where(offsets >= 0, -1).fillna(-1).astype(int)
+    given = [flag for flag in _FLAGS if flag in frame]
+    frame = frame.assign(**numbers, **{flag: _flags(frame, flag, where).astype(bool) for flag in given})
+    wrong = []
+    for row in frame.to_dict("records"):
+        for column in ("Pronoun", "A", "B"):
+            text, start = row[column], row[f"{column}-offset"]
+            if not text or start < 0 or row["Text"][start : start + len(text)] != text:
+                wrong.append(f"{row['ID']} ({column})")
+    if wrong:
+        raise ValueError(f"{where}offsets that do not point at their strings: {_some(wrong)}; they count characters")
+    return frame
+
+
+def _flags(frame, column, where="", *, missing=False):
+    """Read a column of booleans or of the texts TRUE and FALSE."""
+    flags = [
+        _FLAG_TEXTS.get(str(value).strip().lower()) if not _is_missing(value) else pd.NA for value in frame[column]
+    ]
+    wrong = [
+        f"{row} ({value!r})"
+        for row, value, flag in zip(frame["ID"], frame[column], flags, strict=True)
+        if flag is None or (flag is pd.NA and not missing)
+    ]
+    if wrong:
+        raise ValueError(f"{where}{column} has to be TRUE or FALSE, not as in {_some(wrong)}")
+    return pd.Series(flags, dtype="boolean", index=frame.index)
+
+
+def _is_missing(value):
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or value == ""
+
+
+def _some(names, n=5):
+    """Name the first few, and say how many more there are."""
+    more = f" and {len(names) - n} more" if len(names) > n else ""
+    return ", ".join(map(str, list(names)[:n])) + more
+
+
+# Scores of GAP
+
+
+def _gold_rows(gold):
+    """Keep the first row of each pronoun, and tell which came twice and what gender each has."""
+    check_columns(gold, ("ID", "Pronoun", *_FLAGS))
+    if gold.empty:
+        raise ValueError("gold has no row: give the pronouns to score")
+    twice = gold["ID"][gold["ID"].duplicated()].tolist()
+    gold = gold.drop_duplicates("ID").reset_index(drop=True)
+    gender = gold["Pronoun"].str.lower().map(GENDER)
+    if gender.isna().any():
+        wrong = [f"{row} ({pronoun!r})" for row, pronoun in gold.loc[gender.isna(), ["ID", "Pronoun"]].values]
+        raise ValueError(f"pronouns that are none of {', '.join(GENDER)}: {_some(wrong)}; leave these rows out")
+    flags = {flag: _flags(gold, flag) for flag in _FLAGS}
+    return gold.assign(**flags, gender=gender), twice
+
+
+def _gap_counts(gold, predictions):
+    """Count hits and misses of each pronoun, shape (n, 4) as ``tp fp fn tn``, and what is amiss with predictions."""
+    check_columns(predictions, ("ID", *_FLAGS))
+    first = predictions.drop_duplicates("ID").reset_index(drop=True)
+    flags = pd.DataFrame({flag: _flags(first, flag, missing=True) for flag in _FLAGS}).set_index(pd.Index(first["ID"]))
+    answered = flags.reindex(gold["ID"])
+    counts = np.zeros((len(gold), 4), dtype=int)
+    for flag in _FLAGS:
+        true = gold[flag].to_numpy(dtype=bool)
+        said = answered[flag].to_numpy(dtype=object)
+        no_answer = pd.isna(said)
+        yes = np.where(no_answer, False, said).astype(bool)
+        outcomes = true & yes, ~true & yes, (true & ~yes) | no_answer, ~true & ~yes & ~no_answer
+        counts += np.stack(outcomes, axis=1)
+    known = set(gold["ID"])
+    return counts, {
+        "missing": gold["ID"][answered.isna().any(axis=1).to_numpy()].tolist(),
+        "duplicates": list(dict.fromkeys(predictions["ID"][predictions["ID"].duplicated()])),
+        "unknown": [row for row in first["ID"] if row not in known],
+    }
+
+
+def _members(gold):
+    return {
+        group: np.ones(len(gold), bool) if group == "all" else gold["gender"].to_numpy() == group for group in GROUPS
+    }
+
+
+def _by_gender(gold, counts):
+    """Lay out, a row a pronoun, ``tp fp fn`` of the feminine pronouns, then of the masculine ones."""
+    members = _members(gold)
+    return np.concatenate([counts[:, :3] * members[group][:, None] for group in ("feminine", "masculine")], axis=1)
+
+
+def _group_row(group, counts, options):
+    tp, fp, fn, tn = map(int, counts.sum(axis=0))
+    precision, recall, f1 = (math.nan,) * 3
+    low, high = math.nan, math.nan
+    if len(counts):
+        precision, recall, f1 = map(float, _precision_recall_f1(tp, tp + fp, tp, tp + fn))
+        low, high = _interval(counts[:, :3], _f1, options)
+    row = {"group": group, "precision": precision, "recall": recall, "f1": f1, "ci_low": low, "ci_high": high}
+    return row | {"n": len(counts), "tp": tp, "fp": fp, "fn": fn, "tn": tn}
+
+
+def _f1(tp, fp, fn):
+    return _precision_recall_f1(tp, tp + fp, tp, tp + fn)[2]
+
+
+def _bias(*sums):
+    """Give F1 of feminine over F1 of masculine pronouns; NaN where either is 0."""
+    feminine, masculine = _f1(*sums[:3]), _f1(*sums[3:])
+    return np.where(feminine > 0, _share(feminine, masculine, nothing=math.nan), math.nan)
+
+
+def _share(part, whole, nothing=0.0):
+    part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
+    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, nothing), where=whole > 0)
+
+
+def _precision_recall_f1(hits_precision, n_precision, hits_recall, n_recall):
+    """Give these in per cent; 0 where there is nothing to divide by."""
+    precision, recall = 100 * _share(hits_precision, n_precision), 100 * _share(hits_recall, n_recall)
+    return precision, recall, _share(2 * precision * recall, precision + recall)
+
+
+# Intervals and tests
+
+
+def _interval(counts, value, options):
+    """Give the bootstrap interval of a value of the sums of counts; rows (pronouns, documents) are drawn."""
+    from scipy.stats import DegenerateDataWarning
+
+    columns = np.ascontiguousarray(np.asarray(counts, dtype=float).T)
+
+    def statistic(rows, axis=-1):
+        drawn = rows.astype(np.int64)
+        return value(*(column[drawn].sum(axis=axis) for column in columns))
+
+    with warnings.catch_warnings():
+        # A resample without a bias leaves no interval: NaN says so.
+        warnings.simplefilter("ignore", category=DegenerateDataWarning)
+        return bootstrap_interval(np.arange(columns.shape[1], dtype=float), statistic, **options)
+
+
+def _compared(both, value, options):
+    """Compare a value of the sums of two conditions' counts."""
+    width, n = both[0].shape[1], len(both[0])
+    values = [float(value(*counts.sum(axis=0))) if n else math.nan for counts in both]
+    low, high = math.nan, math.nan
+    if n:
+        pairs = np.concatenate(both, axis=1)
+        low, high = _interval(pairs, lambda *sums: value(*sums[width:]) - value(*sums[:width]), options)
+    row = {"value_first": values[0], "value_second": values[1], "difference": values[1] - values[0]}
+    return row | {"ci_low": low, "ci_high": high, "n": n}
+
+
+def _mcnemar_row(only_first, only_second):
+    return {"only_first": only_first, "only_second": only_second, "p_value": mcnemar(only_first, only_second)}
+
+
+def _with_holm(table):
+    """Adjust the p values, and put the columns in order."""
+    table = table.assign(p_holm=holm(table["p_value"]))
+    last = [column for column in ("only_first", "only_second", "p_value", "p_holm", "n") if column in table]
+    return table[[*table.columns.drop(last), *last]]
+
+
+def _conditions(conditions):
+    if not isinstance(conditions, Mapping) or len(conditions) < 2:
+        raise ValueError("conditions has to map two or more names to predictions")
+    return dict(conditions)
+
+
+def _exchanged(first, second, n_permutations, seed):
+    """Test by approximate randomisation whether two conditions' F1 differ."""
+    rng = np.random.default_rng(seed)
+    observed = abs(float(_conll_f1(*second.sum(axis=0)) - _conll_f1(*first.sum(axis=0))))
+    change, least, at_once = second - first, observed - _SAME * max(observed, 1), max(1, 10**7 // len(first))
+    at_least = 0
+    for start in range(0, n_permutations, at_once):
+        swap = rng.random((min(at_once, n_permutations - start), len(first))) < 0.5
+        moved = swap @ change
+        differences = _conll_f1(*(second.sum(axis=0) - moved).T) - _conll_f1(*(first.sum(axis=0) + moved).T)
+        at_least += int((np.abs(differences) >= least).sum())
+    return (at_least + 1) / (n_permutations + 1)
+
+
+# Scores of clusters
+
+
+def _conll_f1(*sums):
+    """Give the mean of the three F1 from their numerators and denominators."""
+    return sum(_precision_recall_f1(*sums[start : start + 4])[2] for start in (0, 4, 8)) / 3
+
+
+def _keys_of(sources):
+    """List the parts of documents that there are anywhere, in order."""
+    frames = [frame for source in sources for frame in _frames_of(source)]
+    return pd.concat([frame[KEYS] for frame in frames]).drop_duplicates().values.tolist()
+
+
+def _frames_of(source):
+    return [source.words, source.clusters] if isinstance(source, Documents) else [source]
+
+
+def _conll_counts(gold, predicted, everything=None):
+    """Count, by document, numerators and denominators of the three measures: names, shape (n, 12), singletons."""
+    scorer, document = _corefeval()
+    (key, n_key), (response, n_response) = _clusters_of(gold, "gold"), _clusters_of(predicted, "predicted")
+    if not key and not response:
+        raise ValueError("neither gold nor predicted has a cluster of two mentions or more: there is nothing to score")
+    if isinstance(gold, Documents):
+        known = set(map(tuple, _keys_of([gold])))
+        unknown = sorted({f"{name}, part {part}" for name, part in response if (name, part) not in known})
+        if unknown:
+            raise ValueError(f"clusters are predicted for what gold does not have: {_some(unknown)}")
+    counts: dict[str, np.ndarray] = {}
+    for name, part in _keys_of([gold, predicted]) if everything is None else everything:
+        one = scorer()
+        one.update(document(response.get((name, part), []), key.get((name, part), [])))
+        of_metric = {metric.metric.__name__: metric.get_counts() for metric in one.all}
+        counts[name] = counts.get(name, 0) + np.concatenate([of_metric[metric] for metric in CONLL_METRICS])
+    return list(counts), np.array(list(counts.values()), dtype=float), n_key + n_response
+
+
+def _clusters_of(source, what):
+    """Collect the clusters of each part of a document as lists of spans, those of one mention left out and counted."""
+    frame = source.clusters if isinstance(source, Documents) else source
+    check_columns(frame, CLUSTER_COLUMNS[:-1])
+    twice = frame.loc[frame.duplicated([*KEYS, "start", "end"]), KEYS].values.tolist()
+    if twice:
+        named = [f"{name}, part {part}" for name, part in twice]
+        raise ValueError(f"{what}: a mention stands twice in {_some(named)}; give each to one cluster")
+    clusters: dict[tuple, list] = {}
+    n_singletons = 0
+    for (name, part, _), mentions in frame.groupby([*KEYS, "cluster"], sort=False):
+        spans = list(zip(mentions["start"].tolist(), mentions["end"].tolist(), strict=True))
+        if len(spans) == 1:
+            n_singletons += 1
+        else:
+            clusters.setdefault((name, part), []).append(spans)
+    return clusters, n_singletons
+
+
+def _corefeval():
+    try:
+        from corefeval import Document, Scorer
+    except ImportError as error:
+        raise ModuleNotFoundError(f"coreference-eval cannot be imported ({error}); {_COREF_EXTRA}") from None
+    return Scorer, Document
+
+
+# The resolver without training
+
+
+def _place_of(lm, row):
+    """Give the text around a pronoun as far as the model holds it with either name in its place, or why it cannot."""
+    text, start = row["Text"], row["Pronoun-offset"]
+    end = start + len(row["Pronoun"])
+    place = {"pronoun": row["Pronoun"].lower(), "A": row["A"], "B": row["B"]}
+    if MASK in text or lm.tokenizer.mask_token in text:
+        return place | {"reason": f"{MASK} in the text"}
+    if place["pronoun"] not in GENDER:
+        return place | {"reason": f"no pronoun that is known: {row['Pronoun']!r}"}
+
+    def around(low, high):
+        return {"before": _one_space(text[low:start]).lstrip(), "after": _one_space(text[end:high]).rstrip()}
+
+    def length(low, high):
+        parts = around(low, high)
+        texts = [f"{parts['before']}{place[name]}{_OWNS}{parts['after']}" for name in ("A", "B")]
+        return max(len(item.ids) for item in encode(lm, texts))
+
+    if length(0, len(text)) <= lm.max_tokens:
+        return place | around(0, len(text)) | {"shortened": False}
+    spans = [(start, end), *((row[f"{x}-offset"], row[f"{x}-offset"] + len(row[x])) for x in ("A", "B"))]
+    needed = min(first for first, _ in spans), max(last for _, last in spans)
+    low, high = _window(text, *needed, lambda *window: length(*window) <= lm.max_tokens)
+    if length(low, high) > lm.max_tokens:
+        least = f"the sentences from the first to the last name have {length(low, high)} tokens"
+        return place | {"reason": f"too long: {least}, the model holds {lm.max_tokens}"}
+    return place | around(low, high) | {"shortened": True}
+
+
+def _window(text, first, last, fits):
+    """Take the sentences that hold a stretch of a text, and as many around it as fit."""
+    bounds = sorted({0, len(text), *(match.end() for match in _SENTENCE_END.finditer(text))})
+    i = max(n for n, bound in enumerate(bounds) if bound <= first)
+    j = min(n for n, bound in enumerate(bounds) if bound >= last)
+    grows = True
+    while grows:
+        grows = False
+        for before, after in ((1, 0), (0, 1)):
+            low, high = i - before, j + after
+            if low >= 0 and high < len(bounds) and fits(bounds[low], bounds[high]):
+                i, j, grows = low, high, True
+    return bounds[i], bounds[j]
+
+
+def _one_space(text):
+    return re.sub(r"\s+", " ", text)
+
+
+def _possessive(lm, places, options):
+    """Tell which pronouns are possessive; of *her*, the model tells."""
+    from biaslib import scoring
+
+    texts = [f"{place['before']}{MASK}{place['after']}" for place in places if place["pronoun"] == "her"]
+    forms = {"possessive": ["his"], "object": ["him"]}
+    told = scoring.group_probabilities(lm, texts, forms, cases=("lower", "title"), **options)["probability"]
+    told = iter(told.to_numpy().reshape(-1, 2))
+    found = []
+    for place in places:
+        owns = place["pronoun"] in ("his", "hers")
+        if place["pronoun"] == "her":
+            his, him = next(told)
+            follows = re.match(r" \w", place["after"]) is not None
+            owns = follows if math.isnan(his) or math.isnan(him) else bool(his > him)
+        found.append(owns)
+    return found
+
+
+def _answers(gap, places, usable, possessive, scored):
+    """Lay out scores and answers, a row a pronoun."""
+    rows = {n: {"reason": place.get("reason", "")} for n, place in enumerate(places)}
+    scored = scored.to_dict("records")
+    for k, (n, owns) in enumerate(zip(usable, possessive, strict=True)):
+        a, b = scored[2 * k], scored[2 * k + 1]
+        why = [f"{name}: {of['reason']}" for name, of in (("A", a), ("B", b)) if of["reason"]]
+        rows[n] |= {"n_pieces_a": a["n_span_tokens"], "n_pieces_b": b["n_span_tokens"], "reason": "; ".join(why)}
+        rows[n] |= {"score_a": a["log_probability"], "score_b": b["log_probability"], "possessive": owns}
+        rows[n] |= {"shortened": places[n]["shortened"]}
+        if not why:
+            rows[n] |= {
+                "A-coref": a["log_probability"] > b["log_probability"],
+                "B-coref": b["log_probability"] > a["log_probability"],
+            }
+    columns = {"A-coref": "boolean", "B-coref": "boolean", "score_a": float, "score_b": float}
+    columns |= {"n_pieces_a": "Int64", "n_pieces_b": "Int64", "possessive": "boolean", "shortened": "boolean"}
+    frame = pd.DataFrame(list(rows.values()), columns=[*columns, "reason"]).astype(columns | {"reason": str})
+    frame.insert(0, "ID", gap["ID"].to_numpy())
+    return frame

