@@ -6,6 +6,7 @@ import time
 import pandas as pd
 
 from biaslib.comparisons import ACROSS_PAPERS
+from biaslib.models import check_name
 from biaslib.parameters import ParameterError, check_parameters, read_parameters
 from biaslib.results import data_fingerprint
 from biaslib.runs import list_notebooks, run
@@ -43,7 +44,8 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     Raises
     ------
     ValueError
-        Before anything starts: no model, no notebook, or a parameter that no notebook has or that has a wrong value.
+        Before anything starts: no model or one that is no folder, no notebook, or a parameter that no notebook has or
+        that has a wrong value.
 
     Examples
     --------
@@ -53,6 +55,8 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     models, vectors = ([given] if isinstance(given, str) else list(given) for given in (models, vectors))
     if not models:
         raise ValueError("no model is given: name at least one, such as demo")
+    for model in models:
+        check_name(model)
     notebooks = list_notebooks()
     planned, rows = _plan(notebooks, {"models": models, "vector_sets": vectors}, dict(set_parameters or {}))
     name = name or audit_name(models)
@@ -79,10 +83,13 @@ def audit_name(models):
     Examples
     --------
     >>> audit_name(["google-bert/bert-base-cased", "models/mine"])
-    'audit-bert-base-cased+mine'
+    'audit-google-bert-bert-base-cased+models-mine'
     """
-    last = [str(model).replace("\\", "/").rstrip("/").rpartition("/")[2] for model in models]
-    plain = ["".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in part) for part in last]
+    last = [str(model).replace("\\", "/").strip("/") for model in models]
+    plain = [
+        "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in part.replace("/", "-"))
+        for part in last
+    ]
     name = f"audit-{'+'.join(plain)}"
     if len(name) > _LONGEST_NAME or name.endswith((".failed", ".")):
         name = f"{name[: _LONGEST_NAME - 9]}-{data_fingerprint(list(map(str, models)))[:8]}"

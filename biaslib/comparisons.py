@@ -5,6 +5,7 @@ variant and data are the same; versions of the package and precisions that diffe
 """
 
 import json
+import math
 import os
 import string
 from itertools import combinations
@@ -39,7 +40,7 @@ WARNING_COLUMNS = ("kind", "paper", "measure", "n_groups", "groups", "runs")
 
 _MEASURED = ["paper", "measure", "group"]
 _ALIKE = [*_MEASURED, "variant", "data_fingerprint"]
-_ORIGIN = ("run", "data", "version", "device", "dtype", "model_fingerprint", "for_trying_out")
+_ORIGIN = ("run", "data", "version", "device", "dtype", "model_fingerprint", "parameters", "for_trying_out")
 _ASPECTS = {
     "other data": "data_fingerprint",
     "other variant": "variant",
@@ -49,7 +50,7 @@ _ASPECTS = {
 # What says which models are measured, where, and where files lie; a difference in it changes no score of a model.
 _NOT_SETTINGS = ("models", "vector_sets", "device", "results_dir", "models_dir")
 _MAIN_GROUPS = ("all", OFF_THE_SHELF)
-_MBE_TABLES = {"ted": "ted", "globalvoices": "news"}
+_MBE_TABLES = {"ted2020": "ted", "globalvoices": "news"}
 
 
 def read_runs(folder="outputs", names=()):
@@ -177,13 +178,14 @@ def differences(scores):
 def with_published(scores):
     """Set beside each score what the paper published for it, where it did.
 
-    That is WinoQueer's Table 2 (off the shelf), UnMASKed's Table 2 (A) and the MBE paper's Table 2 (target side, on
-    talks or news, which is by language: for the paper's own model of that language).
+    That is WinoQueer's Table 2 (off the shelf, on WinoQueer's pairs by PLL), UnMASKed's Table 2 (A, on our prompts,
+    since its own were not released) and the MBE paper's Table 2 (target side, cosine weights, TED2020 or GlobalVoices,
+    the paper's own model of the language).
 
     Parameters
     ----------
     scores : pandas.DataFrame
-        ``paper measure group model variant data``.
+        ``paper measure group model variant data parameters``, the last as JSON text.
 
     Returns
     -------
@@ -198,10 +200,11 @@ def with_published(scores):
     Examples
     --------
     >>> row = {"paper": "unmasked", "measure": "vargha_delaney_a", "group": "stem", "model": "bert-base-uncased"}
-    >>> with_published(pd.DataFrame([row | {"variant": "in_place", "data": ""}]))["published"].tolist()
+    >>> row |= {"variant": "in_place", "data": "", "parameters": '{"prompt_file": "job_prompts"}'}
+    >>> with_published(pd.DataFrame([row]))["published"].tolist()
     [1.0]
     """
-    check_columns(scores, ("paper", "measure", "group", "model", "variant", "data"))
+    check_columns(scores, ("paper", "measure", "group", "model", "variant", "data", "parameters"))
     tables = {
         "winoqueer": published_table("winoqueer_table2_bias").set_index("model")["off_the_shelf"].to_dict(),
         "unmasked": published_table("unmasked_table2_gtc").set_index(["model", "category"])["a"].to_dict(),
@@ -308,11 +311,22 @@ def _read_run(place, root):
     if manifest.get("ok") is False or place.name.endswith(".failed"):
         return about | {"reason": f"the run failed: {_text(manifest.get('error')) or 'no reason given'}"}, None
     try:
-        scores = read_scores(place / "results")
+        scores = _possible(read_scores(place / "results"))
     except (ValueError, OverflowError, OSError) as error:
         return about | {"reason": " ".join(str(error).split())}, None
     models = "; ".join(dict.fromkeys(scores["model"]))
     return about | {"used": True, "n_scores": len(scores), "models": models}, _with_origin(scores, about, manifest)
+
+
+def _possible(scores):
+    """Refuse numbers that no score can have."""
+    wrong = scores["p_value"].lt(0) | scores["p_value"].gt(1) | scores["ci_low"].gt(scores["ci_high"])
+    wrong |= scores[["value", "ci_low", "ci_high"]].isin([math.inf, -math.inf]).any(axis=1)
+    if wrong.any():
+        row = scores[wrong].iloc[0]
+        numbers = ", ".join(f"{name} {row[name]:g}" for name in ("value", "ci_low", "ci_high", "p_value"))
+        raise ValueError(f"scores.csv has impossible numbers, such as {row['measure']} of {row['model']}: {numbers}")
+    return scores
 
 
 def _read_manifest(place):
@@ -336,7 +350,10 @@ def _with_origin(scores, about, manifest):
         entry = models.get(model, {})
         known = [_text(entry.get(key)) for key in ("device", "dtype", "fingerprint")]
         rows.append(
-            (about["run"], data.get(fingerprint, ""), about["version"], *known, entry.get("for_trying_out") is True)
+            (
+                *(about["run"], data.get(fingerprint, ""), about["version"], *known, about["parameters"]),
+                entry.get("for_trying_out") is True,
+            )
         )
     origin = pd.DataFrame(rows, columns=list(_ORIGIN)).astype(dict.fromkeys(_ORIGIN[:-1], str))
     origin["for_trying_out"] = origin["for_trying_out"].astype(bool)
@@ -455,16 +472,18 @@ def _difference(first, second):
 
 
 def _published(row, tables):
-    """A score's published value and where it stands."""
+    """A score's published value and where it stands: only for the paper's measure, material and model."""
     paper, measure, group, model = (row[name] for name in ("paper", "measure", "group", "model"))
-    value, where = None, ""
-    if paper == "winoqueer" and measure == "stereotype_score" and group == OFF_THE_SHELF:
+    variant, given, value, where = row["variant"].split(), json.loads(row["parameters"]), None, ""
+    own_pairs = given.get("pair_source") in ("winoqueer", "winoqueer-v0") and "pll" in variant
+    if paper == "winoqueer" and measure == "stereotype_score" and group == OFF_THE_SHELF and own_pairs:
         value, where = tables[paper].get(published_model(model, paper)), "WinoQueer, Table 2"
-    if paper == "unmasked" and measure == "vargha_delaney_a":
-        value, where = tables[paper].get((published_model(model, paper), group)), "UnMASKed, Table 2"
-    if paper == "mbe" and measure == "mbe" and "side=target" in row["variant"].split():
-        table = next((name for start, name in _MBE_TABLES.items() if row["data"].startswith(start)), None)
-        value, where = tables[paper].get((group, table)), f"MBE, Table 2, {table}"
+    if paper == "unmasked" and measure == "vargha_delaney_a" and given.get("prompt_file") == "job_prompts":
+        value, where = tables[paper].get((published_model(model, paper), group)), "UnMASKed, Table 2, other prompts"
+    if paper == "mbe" and measure == "mbe" and {"side=target", "weight=cosine"} <= set(variant):
+        table = next((name for start, name in _MBE_TABLES.items() if row["data"] == f"{start}-{group}"), None)
+        if published_model(model, paper) == group:
+            value, where = tables[paper].get((group, table)), f"MBE, Table 2, {table}"
     return (None, "") if value is None else (value, where)
 
 

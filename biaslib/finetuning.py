@@ -1040,9 +1040,7 @@ def _is_done(out, work, begun, resume):
     }
     _refuse_changes(was, begun, out)
     if manifest["weights"] != _weights_of(out):
-        raise ValueError(
-            f"the weights in {str(out)!r} are not those that were trained: remove that folder to train anew"
-        )
+        raise ValueError(f"the weights in {str(out)!r} are not those trained there: remove that folder to train anew")
     return True
 
 

@@ -271,6 +271,11 @@ def _cpu_has_bfloat16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") or capabilities.get("bf16"))
 
 
+def check_name(name) -> None:
+    """Refuse a name that cannot be a model's, such as a folder that is not there, before anything is loaded."""
+    _source(str(name))
+
+
 def _source(name: str) -> str:
     """Tell a folder from a hub id, so that a mistyped folder is reported as a folder."""
     if name == "demo":

@@ -254,7 +254,8 @@ def published_model(name, paper="speciesism"):
     ----------
     name : str or Path
         A hub id with or without its organisation, or a folder, of which the last part counts, or the paper's own name.
-    paper : {"speciesism", "unmasked", "winoqueer"}
+    paper : {"speciesism", "mbe", "unmasked", "winoqueer"}
+        The MBE paper has one model a language, whose code is its name here.
 
     Returns
     -------
@@ -275,8 +276,8 @@ def published_model(name, paper="speciesism"):
     last = _last_part(name)
     if paper == "speciesism":
         return last if last in set(published_table(_TOP_WORDS)["model"]) else None
-    if paper not in ("unmasked", "winoqueer"):
-        raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, unmasked, winoqueer")
+    if paper not in ("mbe", "unmasked", "winoqueer"):
+        raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, mbe, unmasked, winoqueer")
     models = _models_of(paper)
     own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
     return str(name) if str(name) in set(models["model"]) else own.get(last)

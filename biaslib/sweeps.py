@@ -148,7 +148,7 @@ def _check_keys(given, known, where):
     for key in ("grid", "set"):
         if not isinstance(given.get(key) or {}, dict):
             raise ParameterError(f"{where}: {key} has to be a mapping of parameters, such as `{key}: {{seed: 1}}`")
-    if not isinstance(given.get("params") or "", str):
+    if not isinstance(given.get("params", ""), str):
         raise ParameterError(f"{where}: params has to be the name of a file, not {given['params']!r}")
 
 

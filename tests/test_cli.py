@@ -133,14 +133,16 @@ def test_an_audit_goes_on_after_a_failure_compares_and_says_how_each_ended(folde
     lines = {line.split()[0]: line.split(maxsplit=2)[1:] for line in output.splitlines()[1:]}
     assert "it has no parameter models or vector_sets" in " ".join(lines["other"])
     assert "no vectors are given" in " ".join(lines["vectors"])
-    assert lines["paper"][0] == "failed" and "runs/paper/audit-one+two.failed/report.html (ZeroDivisionError" in output
+    assert (
+        lines["paper"][0] == "failed" and "runs/paper/audit-a-one+two.failed/report.html (ZeroDivisionError" in output
+    )
     assert lines["good"][0] == lines["compare"][0] == "done"
-    assert output.splitlines()[-1] == "Report: runs/compare/audit-one+two/report.html"
+    assert output.splitlines()[-1] == "Report: runs/compare/audit-a-one+two/report.html"
     assert errors.splitlines()[-1] == "biaslib: failed: paper"
-    compared = (folder / "runs/compare/audit-one+two/results/differences.csv").read_text()
+    compared = (folder / "runs/compare/audit-a-one+two/results/differences.csv").read_text()
     assert "a/one,two" in compared
-    page = (folder / "runs/compare/audit-one+two/report.html").read_text()
-    assert "../../good/audit-one+two/report.html" in page.replace("%2B", "+")
+    page = (folder / "runs/compare/audit-a-one+two/report.html").read_text()
+    assert "../../good/audit-a-one+two/report.html" in page.replace("%2B", "+")
     assert main(["compare", "runs", "--name", "again"]) == 0
     assert capfd.readouterr().out == "Report: runs/compare/again/report.html\n"
 

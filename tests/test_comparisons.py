@@ -198,22 +198,34 @@ def test_differences_by_hand_and_without_an_interval(write):
 
 def test_published_values_stand_beside_the_models_of_the_papers():
     bert, other = "google-bert/bert-base-uncased", "someone/else"
+    ours, queer = '{"prompt_file": "job_prompts"}', '{"pair_source": "winoqueer-v0"}'
     given = {"variant": "in_place", "data": "", "paper": "unmasked", "measure": "vargha_delaney_a", "group": "stem"}
+    given |= {"parameters": ours}
     wino = {"paper": "winoqueer", "measure": "stereotype_score", "model": "google-bert/bert-base-cased"}
-    mbe = {"paper": "mbe", "measure": "mbe", "model": "any", "group": "de", "variant": "side=target weight=cosine"}
-    rows = [
-        given | {"model": bert},
+    wino |= {"variant": "pll default", "group": "off the shelf", "parameters": queer}
+    mbe = {"paper": "mbe", "measure": "mbe", "model": "deepset/gbert-base", "group": "de"}
+    mbe |= {"variant": "side=target weight=cosine"}
+    rows = {
+        1.0: given | {"model": bert},
+        73.77: given | wino,
+        54.69: given | mbe | {"data": "ted2020-de"},
+        55.12: given | mbe | {"data": "globalvoices-de"},
+    }
+    without = [
         given | {"model": other},
         given | {"model": bert, "measure": "rank_biserial"},
-        given | wino | {"group": "off the shelf"},
+        given | {"model": bert, "parameters": '{"prompt_file": "mine.csv"}'},
         given | wino | {"group": "after news"},
-        given | mbe | {"data": "ted2020-de"},
-        given | mbe | {"data": "globalvoices-de"},
+        given | wino | {"variant": "aul default"},
+        given | wino | {"parameters": '{"pair_source": "crows-pairs"}'},
         given | mbe | {"data": "parallel_en_de"},
+        given | mbe | {"data": "teddy-de"},
+        given | mbe | {"data": "ted2020-de", "model": "any"},
         given | mbe | {"data": "ted2020-de", "variant": "side=english weight=cosine"},
+        given | mbe | {"data": "ted2020-de", "variant": "side=target weight=dot"},
     ]
-    found = comparisons.with_published(pd.DataFrame(rows))
-    assert found["published"].fillna(-1).tolist() == [1.0, -1, -1, 73.77, -1, 54.69, 55.12, -1, -1]
+    found = comparisons.with_published(pd.DataFrame([*rows.values(), *without]))
+    assert found["published"].fillna(-1).tolist() == [*rows, *[-1] * len(without)]
     assert (found["published_in"] != "").tolist() == found["published"].notna().tolist()
 
 
@@ -269,3 +281,14 @@ def test_the_order_of_rows_changes_no_set(order):
     pairs = comparisons.differences(frame)
     found = {frozenset((r.model_1, r.model_2)) | {r.variant, r.data_fingerprint} for r in pairs.itertuples()}
     assert found == {frozenset("abx1"), frozenset("aby1")}
+
+
+@pytest.mark.parametrize("wrong", [{"p_value": 7}, {"value": "inf"}, {"ci_low": 0.9, "ci_high": 0.2}])
+def test_impossible_numbers_are_left_out_with_their_reason(write, wrong):
+    write("unmasked/good", [row()])
+    path = write("unmasked/bad", [row()]) / "results" / "scores.csv"
+    pd.read_csv(path, dtype=str, keep_default_na=False).assign(**wrong).to_csv(path, index=False)
+    scores, runs = comparisons.read_runs(write.root)
+    assert set(scores["run"]) == {"unmasked/good"}
+    bad = runs.set_index("run").loc["unmasked/bad"]
+    assert not bad["used"] and "impossible numbers" in bad["reason"]

@@ -156,7 +156,7 @@ def test_the_models_of_unmasked_are_those_of_its_tables():
 
 
 def test_models_of_other_papers_are_not_known_by_name():
-    with pytest.raises(ValueError, match="known: speciesism, unmasked, winoqueer"):
+    with pytest.raises(ValueError, match="known: speciesism, mbe, unmasked, winoqueer"):
         published_model("demo", "weat")
 
 

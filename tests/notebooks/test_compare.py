@@ -27,6 +27,7 @@ def outputs(demo_run, tmp_path_factory):
     write_results(out / "unmasked" / "a #1" / "results", scores=rows, tables={})
     models = [{"name": MARKUP, "fingerprint": "f", "device": "cpu", "dtype": "float16"}]
     manifest = {"ok": True, "notebook": "notebooks/unmasked.ipynb", "models": models, "versions": {"biaslib": "0.0.9"}}
+    manifest["parameters"] = {"prompt_file": "job_prompts"}
     (out / "unmasked" / "a #1" / "run.json").write_text(json.dumps(manifest))
     (out / "unmasked" / "a #1" / "report.html").write_text("<p>by hand</p>")
     write_results(out / "weat" / "adhoc" / "results", scores=[], tables={})

@@ -137,8 +137,7 @@ def test_a_model_without_a_head_is_marked_and_left_out_of_scores(tiny_folder, qu
     scores = read_scores(run.results)
     assert OFF_THE_SHELF not in set(scores.group) and "score_change" not in set(scores.measure)
     assert "untrained, so this means nothing" in run.html.read_text(encoding="utf-8")
-    beside = read(run, "published").dropna(subset="score")
-    assert set(beside.study) == {"spanbert-base"} and len(beside) == 3
+    assert read(run, "published").dropna(subset="score").empty, "these are not the study's pairs"
 
 
 def test_the_papers_parameters_are_valid():
