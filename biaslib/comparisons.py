@@ -25,6 +25,7 @@ NEUTRAL_VALUES = {
     "adjusted_rand": 0.0,
     "group_cohesion": 0.0,
     "sentiment_shift": 0.0,
+    "object_bias": 0.0,
     "rank_biserial": 0.0,
     "vargha_delaney_a": 0.5,
     "mbe": 50.0,
@@ -48,7 +49,7 @@ _ASPECTS = {
     "other precision": "dtype",
 }
 # What says which models are measured, where, and where files lie; a difference in it changes no score of a model.
-_NOT_SETTINGS = ("models", "vector_sets", "device", "results_dir", "models_dir")
+_NOT_SETTINGS = ("models", "vector_sets", "device", "results_dir", "models_dir", "shards_dir", "scheduler")
 _MAIN_GROUPS = ("all", OFF_THE_SHELF)
 _MBE_TABLES = {"ted2020": "ted", "globalvoices": "news"}
 

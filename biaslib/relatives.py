@@ -6,14 +6,28 @@ animal is masked; the bias is how often the model prefers a pronoun of the other
 thing minus towards the person.
 """
 
+import hashlib
+import re
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from biaslib import scoring, statistics
-from biaslib.relative_pronouns import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS, find_relatives
+from biaslib import cluster, results, scoring, shards, statistics
+from biaslib.models import load_parser, measure_each
+from biaslib.relative_pronouns import (
+    COLUMNS,
+    HUMAN_PRONOUNS,
+    KIND_OF,
+    OBJECT_PRONOUNS,
+    PARSER,
+    PRONOUNS,
+    find_relatives,
+)
 from biaslib.templates import check_columns, names_of
+from biaslib.texts import corpus_files, read_texts
 from biaslib.tokens import MASK, mask_positions
 
 __all__ = (
@@ -24,15 +38,19 @@ __all__ = (
     "correlate_with_frequency",
     "count_pronouns",
     "count_relatives",
+    "find_in_corpus",
     "find_relatives",
     "object_bias",
     "relative_probabilities",
     "sample_perplexity",
+    "score_corpus",
 )
 
 HUMAN_NAME = "human"
 # Sentences scored at once: five words in each, so that a large corpus needs no more memory than a small one.
 _SENTENCES_AT_ONCE = 4_096
+# What finding and scoring rest on besides this package, whose version every folder of shards records itself.
+_LIBRARIES = ("spacy", "torch", "transformers", "tokenizers")
 _NO_HUMAN = "no sentence with who, whose or whom"
 _NO_OBJECT = "no sentence with that or which"
 
@@ -330,11 +348,12 @@ def sample_perplexity(
     Returns
     -------
     Perplexity
+        Without a sentence that could be scored, pppl is NaN and reasons says why.
 
     Raises
     ------
     ValueError
-        If no sentence could be scored.
+        If `n` is no whole number from 1 up.
 
     Examples
     --------
@@ -353,13 +372,183 @@ def sample_perplexity(
     usable = scored[scored["reason"] == ""]
     reasons = scoring.count_reasons(left_out)
     if usable.empty:
-        raise ValueError(f"no sentence could be scored: {reasons or 'none was given'}")
+        return Perplexity(np.nan, np.nan, np.nan, 0, 0, len(left_out), reasons or "no sentence was given")
     samples = (usable["pll"].to_numpy(), usable["n_tokens"].to_numpy())
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     low, high = statistics.bootstrap_interval(samples, _perplexity, paired=True, **options)
     return Perplexity(
         float(_perplexity(*samples)), low, high, len(usable), int(samples[1].sum()), len(left_out), reasons
     )
+
+
+def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=False):
+    """Find relative pronouns in a corpus by shards, so that a run that was killed goes on.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        As for `biaslib.texts.corpus_files`; ``""`` gives an empty frame.
+    names : sequence of str
+        As for `find_relatives`.
+    out : str or Path
+        Folder of folders of shards; in it, one is written for this corpus.
+    parser : str
+        An installed pipeline.
+    client, progress
+        As for `biaslib.shards.run_shards`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``shard`` and the columns of `find_relatives`; text_id counts within a shard. ``attrs`` hold its counts.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such corpus.
+    ValueError, ModuleNotFoundError
+        As `find_relatives` and `biaslib.shards.run_shards` do.
+
+    Warns
+    -----
+    UserWarning
+        If earlier shards do not count, with the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(find_in_corpus("animal_sentences", ["pig"], out=folder))
+    5
+    """
+    files = corpus_files(paths)
+    if not files:
+        return _no_relatives(names)
+    work = partial(_find_in_pieces, names=list(names), parser=parser)
+    folder = Path(out) / f"found-{_folder_name(paths if isinstance(paths, str | Path) else files[0])}"
+    identity = _corpus_identity(files, names, parser)
+    return _run(files, work, folder, identity, client, progress)
+
+
+def score_corpus(
+    paths, models, names, *, out, parser=PARSER, client=None, device="auto", dtype="float32", progress=False
+):
+    """Find relative pronouns in a corpus and compute the probabilities of all five there, for several models.
+
+    The work is done by shards: a call that was killed goes on when it is repeated, and ends with the same files.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        As for `biaslib.texts.corpus_files`; ``""`` gives an empty frame, and no model is loaded.
+    models : sequence of str
+        As for `biaslib.models.measure_each`.
+    names : sequence of str
+        As for `find_relatives`.
+    out : str or Path
+        Folder of folders of shards; in it, one is written for each model, with its finds, so that models can be scored
+        at the same time by different processes.
+    parser : str
+        An installed pipeline.
+    client, progress
+        As for `biaslib.shards.run_shards`. A worker loads a model once and keeps it.
+    device, dtype : str
+        As for `biaslib.models.load_masked_lm`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model shard``, the columns of `find_relatives` and those that `relative_probabilities` adds; text_id counts
+        within a shard. ``attrs`` hold the counts of `find_relatives`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such corpus.
+    ValueError, ModuleNotFoundError
+        As `find_relatives`, `biaslib.models.measure_each` and `biaslib.shards.run_shards` do.
+
+    Warns
+    -----
+    UserWarning
+        If earlier shards do not count (another model under that name, other names, another corpus …), with the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scored = score_corpus("animal_sentences", ["demo"], ["pig"], out=folder)
+    >>> len(scored), bool(scored[list(PRONOUNS)].notna().all(axis=None))
+    (5, True)
+    """
+    files = corpus_files(paths)
+    if not files:
+        found = _no_relatives(names).assign(**dict.fromkeys(PRONOUNS, 0.0), reason="")
+        found.insert(0, "model", pd.Series(dtype="str"))
+        return found
+    corpus = _corpus_identity(files, names, parser)
+
+    def measure(lm):
+        identity = {"model": lm.fingerprint, "dtype": dtype, **corpus}
+        given = {"names": list(names), "parser": parser}
+        if client is None:
+            work = partial(_score_pieces, lm=lm, **given)
+        else:
+            which = {"model": lm.name, "fingerprint": lm.fingerprint, "device": device, "dtype": dtype}
+            work = partial(_score_on_worker, **which, **given)
+        return _run(files, work, Path(out) / f"scored-{_folder_name(lm.name)}", identity, client, progress)
+
+    measured, _ = measure_each(models, measure, device=device, dtype=dtype)
+    table = results.by_model(measured)
+    # What was read and found is the same for all models.
+    table.attrs.update(next(iter(measured.values())).attrs)
+    return table
+
+
+def _run(files, work, folder, identity, client, progress):
+    run = shards.run_shards(
+        shards.cut_files(files), work, out=folder, identity=identity, client=client, progress=progress
+    )
+    return shards.read_shards(run.folder)
+
+
+def _corpus_identity(files, names, parser):
+    pipeline = cluster.per_worker(load_parser, parser).meta
+    versions = {name: version for name, version in results.versions().items() if name in _LIBRARIES}
+    return {
+        "names": list(names),
+        "parser": f"{pipeline['lang']}_{pipeline['name']} {pipeline['version']}",
+        "corpus": shards.corpus_fingerprint(files),
+        **versions,
+    }
+
+
+def _folder_name(name):
+    """Give the last part of a name or path, and what tells it from others that end so."""
+    last = re.sub(r"[^A-Za-z0-9._]+", "-", Path(name).name) or "unnamed"
+    return f"{last}-{hashlib.sha256(str(name).encode()).hexdigest()[:8]}"
+
+
+def _no_relatives(names):
+    found = pd.DataFrame({column: pd.Series(dtype="str") for column in COLUMNS})
+    found = found.astype(dict.fromkeys(("text_id", "sentence_id", "start", "end", "offset"), "int64"))
+    found = found.astype({"proper_name": bool})
+    found["name"] = pd.Categorical(found["name"], categories=list(names))
+    found.insert(0, "shard", pd.Series(dtype="int32"))
+    return found
+
+
+def _find_in_pieces(pieces, *, names, parser):
+    return find_relatives(read_texts(pieces), names, parser=cluster.per_worker(load_parser, parser))
+
+
+def _score_pieces(pieces, *, lm, names, parser):
+    return relative_probabilities(lm, _find_in_pieces(pieces, names=names, parser=parser))
+
+
+def _score_on_worker(pieces, *, model, fingerprint, device, dtype, names, parser):
+    lm = cluster.worker_model(model, fingerprint, device=device, dtype=dtype)
+    return _score_pieces(pieces, lm=lm, names=names, parser=parser)
 
 
 def _masked_sentences(relatives):

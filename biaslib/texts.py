@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from biaslib.shards import JSON_LINES, PARQUET, Piece, open_piece
+from biaslib.templates import DATA
 
 DEFAULT_COLUMN = "text"
+# About 300 sentences on animals, written for trying out.
+SAMPLE = "animal_sentences"
 # Characters read at once; a passage is about as long.
 PASSAGE = 2**16
 # A passage that goes on for so long without the end of a sentence is cut where it is.
@@ -78,6 +81,48 @@ def read_texts(paths, column=None):
     if column is not None and not any(_kind(path) in JSON_LINES + PARQUET for path in paths):
         raise ValueError(f"column {column!r} is given, but text files have no columns: leave it out")
     return _texts_of(pieces, DEFAULT_COLUMN if column is None else column)
+
+
+def corpus_files(corpus):
+    """List the files of a corpus.
+
+    Parameters
+    ----------
+    corpus : str, Path, or sequence of them
+        A file; a folder, of which all files count, by name, but not hidden ones nor those of folders within it; or
+        ``"animal_sentences"``, an embedded sample of our own. ``""`` stands for no corpus.
+
+    Returns
+    -------
+    list of pathlib.Path
+        For `read_texts` or `biaslib.shards.cut_files`; empty for ``""``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder, or no file in a folder.
+
+    Examples
+    --------
+    >>> [path.name for path in corpus_files("animal_sentences")], corpus_files("")
+    (['animal_sentences.txt'], [])
+    """
+    entries = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    return [path for entry in entries if entry != "" for path in _files_of(entry)]
+
+
+def _files_of(entry):
+    if str(entry) == SAMPLE:
+        return [DATA / f"{SAMPLE}.txt"]
+    path = Path(entry).expanduser()
+    if not path.is_dir():
+        if not path.is_file():
+            raise FileNotFoundError(f"no corpus {str(path)!r}: give a file, a folder of files, or {SAMPLE!r}")
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    if not files:
+        raise FileNotFoundError(f"no file lies in the folder {str(path)!r}: give the folder of the corpus")
+    return files
 
 
 def sentence_spans(text):

@@ -61,7 +61,8 @@ def demo_run(tmp_path_factory):
         with FileLock(shared / f"{notebook}.lock"):
             if not kept.exists():
                 out = shared / f"outputs-{notebook}"
-                own = {"models_dir": str(out / "models")} if notebook == "winoqueer" else {}
+                kept_by = {"winoqueer": "models_dir", "speciesism": "shards_dir"}
+                own = {kept_by[notebook]: str(out / "kept")} if notebook in kept_by else {}
                 path = ROOT / "notebooks" / f"{notebook}.ipynb"
                 kept.write_bytes(pickle.dumps(runs.run(path, params="demo", set_parameters=own, out=out)))
         done = pickle.loads(kept.read_bytes())

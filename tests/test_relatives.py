@@ -18,10 +18,12 @@ from biaslib.relatives import (
     correlate_with_frequency,
     count_pronouns,
     count_relatives,
+    find_in_corpus,
     find_relatives,
     object_bias,
     relative_probabilities,
     sample_perplexity,
+    score_corpus,
 )
 
 # In the vocabulary of the tiny models; each with its pronoun's place.
@@ -259,8 +261,9 @@ def test_perplexity_by_hand(monkeypatch):
     assert (result.n, result.n_tokens, result.n_left_out, result.reasons) == (2, 10, 1, "1 too long")
     assert math.exp(1) <= result.ci_low <= result.pppl <= result.ci_high <= math.exp(2)
     assert result.to_frame().loc[0, "n"] == 2
-    with pytest.raises(ValueError, match="no sentence could be scored: 1 too long"):
-        sample_perplexity(None, ["bad"])
+    nothing = sample_perplexity(None, ["bad"])
+    assert math.isnan(nothing.pppl) and math.isnan(nothing.ci_low)
+    assert (nothing.n, nothing.n_left_out, nothing.reasons) == (0, 1, "1 too long")
 
 
 def test_perplexity_of_a_sample_is_that_of_its_sentences(demo):
@@ -272,8 +275,7 @@ def test_perplexity_of_a_sample_is_that_of_its_sentences(demo):
     )
     with pytest.raises(ValueError, match="n has to be a whole number"):
         sample_perplexity(demo, sentences, n=0)
-    with pytest.raises(ValueError, match="none was given"):
-        sample_perplexity(demo, [])
+    assert sample_perplexity(demo, []).reasons == "no sentence was given"
 
 
 def test_from_text_to_bias(demo, parser):
@@ -288,3 +290,67 @@ def test_from_text_to_bias(demo, parser):
     masked = scored["sentence"].str.slice(0, 8) + "[MASK] slept ate."
     expected = scoring.mask_probabilities(demo, [masked[0]], PRONOUNS)["probability"]
     assert scored.loc[0, list(PRONOUNS)].tolist() == pytest.approx(expected.tolist(), rel=1e-5)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Two files of text and JSON lines."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The dog that barked slept. It is late.\n\nA cat who is old slept.\n")
+    (folder / "b.jsonl").write_text('{"text": "The dogs, which slept, were old."}\n')
+    return folder
+
+
+@pytest.mark.parametrize("family", ["bert_cased", "roberta"])
+def test_a_corpus_is_scored_as_its_sentences_are(tiny, tiny_folder, parser, corpus, tmp_path, family):
+    models = [str(tiny_folder(family)), "demo"]
+    frame = score_corpus(corpus, models, ["dog", "cat"], out=tmp_path / "shards")
+    assert frame["model"].unique().tolist() == models
+    own = frame[frame["model"] == models[0]]
+    assert own[["name", "pronoun"]].values.tolist() == [["dog", "that"], ["cat", "who"], ["dog", "which"]]
+    direct = relative_probabilities(tiny(family), own[["sentence", "start", "end"]])
+    for pronoun in PRONOUNS:
+        assert own[pronoun].tolist() == pytest.approx(direct[pronoun].tolist(), rel=1e-5)
+    assert frame.attrs["n_texts"] == 2 and frame.attrs["n_parsed"] == 3
+    found = find_in_corpus(corpus, ["dog", "cat"], out=tmp_path / "shards")
+    pd.testing.assert_frame_equal(own[found.columns].reset_index(drop=True), found)
+
+
+def test_a_second_call_computes_nothing_and_other_names_start_anew(parser, corpus, tmp_path, monkeypatch):
+    out = tmp_path / "shards"
+    first = score_corpus(corpus, ["demo"], ["dog", "cat"], out=out)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "find_relatives", None)
+        pd.testing.assert_frame_equal(score_corpus(corpus, ["demo"], ["dog", "cat"], out=out), first)
+    with pytest.warns(UserWarning, match="names was .* starting anew"):
+        dogs = score_corpus(corpus, ["demo"], ["dog"], out=out)
+    assert set(dogs["name"]) == {"dog"} and len(dogs) == 2
+    (corpus / "a.txt").write_text("A dog whose owner left slept.\n")
+    with pytest.warns(UserWarning, match="corpus was .* starting anew"):
+        changed = score_corpus(corpus, ["demo"], ["dog"], out=out)
+    assert changed["pronoun"].tolist() == ["whose", "which"]
+
+
+def test_a_dask_worker_gives_the_same(parser, corpus, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="the extra cluster is not installed")
+    here = score_corpus(corpus, ["demo"], ["dog", "cat"], out=tmp_path / "here")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as workers,
+        distributed.Client(workers) as client,
+    ):
+        there = score_corpus(corpus, ["demo"], ["dog", "cat"], out=tmp_path / "there", client=client)
+    pd.testing.assert_frame_equal(there, here)
+
+
+def test_no_corpus_is_an_empty_frame_with_all_columns(parser, corpus, tmp_path):
+    full = score_corpus(corpus, ["demo"], ["dog"], out=tmp_path / "shards")
+    for empty, like in (
+        (score_corpus("", ["no such model"], ["dog"], out=tmp_path / "none"), full),
+        (find_in_corpus("", ["dog"], out=tmp_path / "none"), find_in_corpus(corpus, ["dog"], out=tmp_path / "shards")),
+    ):
+        assert empty.empty and empty.dtypes.astype(str).to_dict() == like.dtypes.astype(str).to_dict()
+        assert list(empty) == list(like)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(FileNotFoundError, match="no corpus"):
+        score_corpus(tmp_path / "absent", ["demo"], ["dog"], out=tmp_path / "none")

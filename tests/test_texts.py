@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslib import texts
-from biaslib.texts import read_texts, sentence_spans
+from biaslib.texts import corpus_files, read_texts, sentence_spans
 
 
 def sentences(text):
@@ -129,3 +129,19 @@ def test_passages_of_novels_have_the_sentences_of_the_whole(real_data):
         with gzip.open(path, "rt", encoding="utf-8-sig") as file:
             whole = file.read()
         assert [s for passage in read_texts(path) for s in sentences(passage)] == sentences(whole)
+
+
+def test_files_of_a_corpus(tmp_path):
+    for name in ("b.txt", "a.jsonl", ".hidden"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "folder").mkdir()
+    assert [path.name for path in corpus_files(tmp_path)] == ["a.jsonl", "b.txt"]
+    assert [path.name for path in corpus_files([tmp_path / "b.txt", "animal_sentences"])] == [
+        "b.txt",
+        "animal_sentences.txt",
+    ]
+    assert corpus_files("") == corpus_files([]) == []
+    with pytest.raises(FileNotFoundError, match="no file lies in the folder"):
+        corpus_files(tmp_path / "folder")
+    with pytest.raises(FileNotFoundError, match=r"no corpus .*absent.*'animal_sentences'"):
+        corpus_files("absent")
