@@ -41,7 +41,7 @@ clean:
 	rm -rf $(VENV)
 
 # A stamp an extra: installing again only when the requirements have changed.
-$(VENV)/.demo: EXTRAS := demo,units
+$(VENV)/.demo: EXTRAS := demo,units,coref
 $(VENV)/.test: EXTRAS := demo,units,coref,cluster,lab,test
 $(VENV)/.lab: EXTRAS := demo,units,lab
 $(VENV)/.demo $(VENV)/.test $(VENV)/.lab: pyproject.toml

@@ -32,6 +32,7 @@ NEUTRAL_VALUES = {
     "stereotype_score": 50.0,
     "stereotype_score_by_group": 50.0,
     "score_change": 0.0,
+    "gap_bias": 1.0,
     "weat": 0.0,
     "weat_debiased": 0.0,
 }

@@ -662,7 +662,7 @@ def _frames_of(source):
 
 def _conll_counts(gold, predicted, everything=None):
     """Count, by document, numerators and denominators of the three measures: names, shape (n, 12), singletons."""
-    scorer, document = _corefeval()
+    scorer, document = coreference_scorer()
     (key, n_key), (response, n_response) = _clusters_of(gold, "gold"), _clusters_of(predicted, "predicted")
     if not key and not response:
         raise ValueError("neither gold nor predicted has a cluster of two mentions or more: there is nothing to score")
@@ -699,7 +699,8 @@ def _clusters_of(source, what):
     return clusters, n_singletons
 
 
-def _corefeval():
+def coreference_scorer():
+    """Give coreference-eval's ``Scorer`` and ``Document``, or say what brings them."""
     try:
         from corefeval import Document, Scorer
     except ImportError as error:

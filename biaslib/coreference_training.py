@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from biaslib.conll import CLUSTER_COLUMNS, KEYS, WORD_COLUMNS, Documents, documents_of
-from biaslib.coreference import checked_gap
+from biaslib.coreference import checked_gap, coreference_scorer
 from biaslib.models import load_masked_lm, load_parser, quiet_transformers, resolve_device
 from biaslib.results import versions
 from biaslib.statistics import check_count
@@ -182,6 +182,19 @@ def train_resolver(
             os.replace(out, Path(beside) / "earlier")
         os.replace(folder, out)
     return out
+
+
+def check_installed(parser=_PARSER):
+    """Refuse in a line, before any work, to go on where something is missing that training and scoring need.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If stanza, coreference-eval, spaCy or the parser is not installed.
+    """
+    _coref_model()
+    coreference_scorer()
+    load_parser(parser)
 
 
 def load_resolver(folder, *, device="auto"):

@@ -6,6 +6,7 @@ import plain
 import pytest
 
 from biaslib import runs
+from biaslib.coreference import read_gap
 from biaslib.finetuning import OFF_THE_SHELF
 from biaslib.models import load_masked_lm
 from biaslib.parameters import check_parameters, read_parameters, read_values
@@ -51,14 +52,16 @@ def quick(texts, tmp_path):
 def test_every_score_has_its_columns_n_test_and_interval(run):
     scores = read_scores(run.results)
     assert tuple(scores.columns) == SCORE_COLUMNS
-    assert set(scores.measure) == {"stereotype_score", "stereotype_score_by_group", "score_change"}
+    of_pairs = {"stereotype_score", "stereotype_score_by_group", "score_change"}
+    assert set(scores.measure) == of_pairs | {"gap_f1", "gap_bias", "conll_f1"}
     whole = scores[scores.measure == "stereotype_score"]
     assert whole.group.tolist() == [OFF_THE_SHELF, "after news", "after voices"]
     assert (whole.n == 5452).all() and (whole.n_left_out == 0).all()
-    assert (
-        scores.p_value.between(0, 1).all()
-        and ((scores.ci_low <= scores.value) & (scores.value <= scores.ci_high)).all()
-    )
+    assert scores.p_value[scores.measure.isin(of_pairs)].between(0, 1).all()
+    # The bias has no interval where a resample finds no masculine or no feminine pronoun's name.
+    bounded = scores[scores.ci_low.notna()]
+    assert set(scores.measure[scores.ci_low.isna()]) <= {"gap_bias"}
+    assert ((bounded.ci_low <= bounded.value) & (bounded.value <= bounded.ci_high)).all()
 
 
 def test_the_scores_are_those_of_the_plain_definition(run, demo):
@@ -84,6 +87,48 @@ def test_training_is_seen_in_the_held_out_loss(run):
         assert moved[condition] == row.to_more + row.to_less
 
 
+def test_the_coreference_half_is_scored_tested_and_kept(run):
+    scores = read_scores(run.results).set_index(["measure", "group"])
+    conditions = [OFF_THE_SHELF, "after news", "after voices"]
+    table = read(run, "coreference")
+    f1 = table[(table.measure == "GAP F1") & (table.group == "all")].set_index(["condition", "resolver"])
+    assert len(f1) == 9 and (f1.n == 60).all() and (f1.n_left_out == 0).all()
+    conll = table[table.measure == "CoNLL F1"].set_index(["condition", "group"])
+    for condition in conditions:
+        assert scores.value["gap_f1", condition] == pytest.approx(f1.value[condition, "likelihood"])
+        assert scores.value["conll_f1", condition] == pytest.approx(conll.value[condition, "documents held out"])
+        assert conll.value[condition, "documents trained on"] > 95
+        assert conll.n[condition, "documents trained on"] == 9 and conll.n[condition, "documents held out"] == 3
+    genders = {f"{c}{r}, {g}" for c in conditions for r in ("", ", trained") for g in ("feminine", "masculine")}
+    assert genders <= set(scores.loc["gap_f1"].index)
+    assert {*conditions, "after news, likelihood within words"} <= set(scores.loc["gap_bias"].index)
+    change = read(run, "coreference_change")
+    assert change.groupby("resolver").size().to_dict() == {
+        "likelihood": 12,
+        "likelihood within words": 12,
+        "trained": 15,
+    }
+    tested = change[change.measure != "GAP bias"]
+    assert tested.p_value.between(0, 1).all() and (tested.p_holm >= tested.p_value).all()
+    assert change.p_value[change.measure == "GAP bias"].isna().all()
+    published = read(run, "published_coreference")
+    assert published.groupby("table").size().to_dict() == {3: 16, 4: 26} and published.value.isna().all()
+
+
+def test_the_gap_scores_are_counted_from_the_answers(run):
+    """F1 from the answers in the table, counted without the library's scorer."""
+    gold = read_gap("gap_sample").set_index("ID")
+    answers = read(run, "gap_answers")
+    assert answers.groupby(["condition", "resolver"]).size().eq(60).all()
+    table = read(run, "coreference")
+    f1 = table[(table.measure == "GAP F1") & (table.group == "all")].set_index(["condition", "resolver"]).value
+    for key, rows in answers.groupby(["condition", "resolver"]):
+        flags = [rows.set_index("ID")[flag].reindex(gold.index).eq(True) for flag in ("A-coref", "B-coref")]
+        hits = sum(int((said & gold[flag]).sum()) for said, flag in zip(flags, ("A-coref", "B-coref"), strict=True))
+        n = sum(int(said.sum()) + int(gold[said.name].sum()) for said in flags)
+        assert f1[key] == pytest.approx(100 * 2 * hits / n)
+
+
 def test_every_claim_is_marked(run):
     marked = read(run, "claims")
     assert marked.claim.tolist() == claims("winoqueer").claim.tolist()
@@ -95,7 +140,8 @@ def test_the_report_says_what_it_is_and_the_manifest_keeps_no_text(run):
     assert len(page) < 5_000_000 and "For trying out, not for findings" in page and "Content note" in page
     assert page.count("<math") >= 1 and "without a description" not in page
     manifest = json.loads(run.manifest.read_text())
-    assert set(manifest["data"]) == {"pairs", "news", "voices"}
+    assert "span ranking" in page and "GAP F1 by the trained resolver" in page
+    assert set(manifest["data"]) == {"pairs", "news", "voices", "gap", "conll"}
     assert "bakery" not in run.manifest.read_text()
 
 
@@ -111,6 +157,8 @@ def test_other_tokenizers_the_released_variant_and_found_models(tiny_folder, qui
     overall = read(run, "overall")
     assert len(overall) == 6 and set(overall.model) == set(models)
     assert (overall.n == 2).all() and (overall.n_left_out == 2).all()
+    assert not list(run.results.glob("*coreference*")) and not list(run.results.glob("gap*"))
+    assert "Not asked for in this run" in run.html.read_text(encoding="utf-8")
     again = runs.run(NOTEBOOK, params=given | {"metric": "aula"}, out=tmp_path, name="again")
     assert again.ok, again.error
     assert len(list((tmp_path / "models").iterdir())) == 4, "what was trained is found again"
@@ -143,6 +191,29 @@ def test_a_model_without_a_head_is_marked_and_left_out_of_scores(tiny_folder, qu
 def test_the_papers_parameters_are_valid():
     found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "winoqueer" / "paper.yaml"))
     assert len(found["models"]) == 4 and found["head"] == "new" and found["pair_source"] == "winoqueer-v0"
+
+
+def test_gap_validation_by_likelihood_alone(real_data, tiny_folder, quick, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("sent_more,sent_less\nHe is a doctor.,She is a doctor.\nHe was kind.,She was kind.\n")
+    given = quick | {"models": [str(tiny_folder("distilbert"))], "pair_source": str(pairs)}
+    run = runs.run(NOTEBOOK, params=given | {"gap_source": "gap-validation"}, out=tmp_path)
+    assert run.ok, run.error
+    answers = read(run, "gap_answers")
+    assert set(answers.resolver) == {"likelihood", "likelihood within words"}
+    assert answers.groupby(["condition", "resolver"]).size().tolist() == [454] * 6
+    assert (answers["A-coref"].notna() == answers.reason.isna()).all()
+    table = read(run, "coreference")
+    assert set(table.measure) == {"GAP F1", "GAP bias"}
+    unanswered = answers[answers.reason.notna()].groupby(["condition", "resolver"]).size()
+    for row in table.itertuples():
+        assert row.n_left_out == unanswered.get((row.condition, row.resolver), 0)
+    assert "conll_f1" not in set(read_scores(run.results).measure)
+
+
+def test_what_coreference_lacks_is_said_in_a_line_before_training(quick, tmp_path):
+    run = runs.run(NOTEBOOK, params=quick | {"gap_source": "no-such-set"}, out=tmp_path)
+    assert not run.ok and "no-such-set" in run.error and not (tmp_path / "models").exists()
 
 
 def test_crows_pairs_and_the_released_winoqueer(real_data, tiny_folder, quick, tmp_path):
