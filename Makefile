@@ -20,7 +20,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/nbstripout --verify $(NOTEBOOKS)
 	@echo "== tests"
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lab: $(VENV)/.lab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks

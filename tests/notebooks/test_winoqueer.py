@@ -216,13 +216,11 @@ def test_what_coreference_lacks_is_said_in_a_line_before_training(quick, tmp_pat
     assert not run.ok and "no-such-set" in run.error and not (tmp_path / "models").exists()
 
 
-def test_crows_pairs_and_the_released_winoqueer(real_data, tiny_folder, quick, tmp_path):
-    models = [str(tiny_folder("distilbert"))]
-    for name, n, in_score in (("crows-pairs", 1508, 1508), ("winoqueer-v0", 5872, 5872)):
-        given = quick | {"models": models, "pair_source": name, "metric": "aul"}
-        run = runs.run(NOTEBOOK, params=given, out=tmp_path, name=name)
-        assert run.ok, run.error
-        assert (read(run, "pairs").groupby("condition").size() == n).all()
-        overall = read(run, "overall")
-        masc_femm = read(run, "pairs").bias_type.str.startswith("masc_femm").sum() // 3
-        assert (overall.n + overall.n_left_out == in_score - masc_femm).all()
+def test_the_released_winoqueer(real_data, tiny_folder, quick, tmp_path):
+    given = quick | {"models": [str(tiny_folder("distilbert"))], "pair_source": "winoqueer-v0", "metric": "aul"}
+    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
+    assert run.ok, run.error
+    assert (read(run, "pairs").groupby("condition").size() == 5872).all()
+    overall = read(run, "overall")
+    masc_femm = read(run, "pairs").bias_type.str.startswith("masc_femm").sum() // 3
+    assert masc_femm and (overall.n + overall.n_left_out == 5872 - masc_femm).all()
