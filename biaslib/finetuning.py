@@ -305,12 +305,13 @@ def by_condition(conditions, frames) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def name_corpora(names, corpora, *, n) -> dict:
-    """Put names to corpora, or say what does not go together before anything is trained.
+def name_corpora(corpora, *, n) -> dict:
+    """Read the names of corpora, or say what is wrong with them before anything is trained.
 
     Parameters
     ----------
-    names, corpora : sequence of str
+    corpora : sequence of str
+        Each written "name=text", with the text as :func:`read_texts` takes it; without a name, the file's is taken.
     n : int
         How many there have to be.
 
@@ -321,11 +322,23 @@ def name_corpora(names, corpora, *, n) -> dict:
     Raises
     ------
     ValueError
-        If there are not `n` of both, or a name comes twice.
+        If there are not `n`, a name or a text is empty, or a name comes twice.
+
+    Examples
+    --------
+    >>> name_corpora(["news=queer_news_sample", "my/posts.jsonl"], n=2)
+    {'news': 'queer_news_sample', 'posts': 'my/posts.jsonl'}
     """
-    if len(corpora) != n or len(names) != n or len(set(names)) < n:
-        raise ValueError(f"give {n} corpora and {n} different names for them, not {list(corpora)} and {list(names)}")
-    return dict(zip(names, corpora, strict=True))
+    named = {}
+    for corpus in corpora:
+        name, given, text = corpus.partition("=")
+        name, text = (name.strip(), text) if given else (Path(corpus).name.partition(".")[0], corpus)
+        if not name or not text.strip():
+            raise ValueError(f"corpus {corpus!r} has an empty name or text: write it as name=text")
+        named[name] = text.strip()
+    if len(corpora) != n or len(named) != n:
+        raise ValueError(f"give {n} corpora of different names, each as name=text, not {list(corpora)}")
+    return named
 
 
 def _plain_name(name):

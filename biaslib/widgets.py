@@ -95,6 +95,9 @@ class Explorer:
         The line below the controls.
     """
 
+    # Each explorer's own: computes the answer to a choice of options; a ValueError says what is wrong with them.
+    _answer: Callable
+
     def __init__(self, controls):
         self.controls, self.message = {}, ""
         self._memory, self._watched, self._holding = {}, set(), False
@@ -132,10 +135,6 @@ class Explorer:
     def _repr_mimebundle_(self, include=None, exclude=None):
         """Give the widgets to a live notebook, and beside them the static twin, which reports show."""
         return {**self.widget._repr_mimebundle_(), "text/html": self._twin(), "text/plain": repr(self)}
-
-    def _answer(self, options):
-        """Compute the answer to a choice of options; a ValueError says what is wrong with them."""
-        raise NotImplementedError
 
     def _prepare(self, changed):
         """Adapt other controls to the one that has changed (None at first)."""

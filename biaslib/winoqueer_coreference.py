@@ -18,6 +18,11 @@ from biaslib.statistics import holm
 
 LIKELIHOODS = {"likelihood": "original", "likelihood within words": "within_word_l2r"}
 TRAINED = "trained"
+# How a resolver is trained: as for OntoNotes' thousands of documents, or so that it learns a dozen by heart.
+RESOLVERS = {
+    "full": {"epochs": 20, "learning_rate": 3e-4, "encoder_learning_rate": 1e-5, "hidden_size": 1024},
+    "small": {"epochs": 30, "learning_rate": 1e-3, "encoder_learning_rate": 3e-4, "hidden_size": 256},
+}
 LEARNED, HELD_OUT = "documents trained on", "documents held out"
 SCORE_COLUMNS = ["resolver", "measure", "group", "value", "ci_low", "ci_high", "n", "n_left_out"]
 

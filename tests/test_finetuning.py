@@ -645,10 +645,13 @@ def test_a_result_whose_weights_were_changed_is_not_taken_for_the_trained_one(ti
 
 
 def test_corpora_and_their_names_go_together():
-    assert finetuning.name_corpora(["a", "b"], ["x.txt", "y.txt"], n=2) == {"a": "x.txt", "b": "y.txt"}
-    for names, corpora in ((["a"], ["x"]), (["a", "a"], ["x", "y"]), (["a", "b"], ["x"])):
-        with pytest.raises(ValueError, match="give 2 corpora and 2 different names"):
-            finetuning.name_corpora(names, corpora, n=2)
+    assert finetuning.name_corpora(["a=x.txt", "my/b.jsonl.gz"], n=2) == {"a": "x.txt", "b": "my/b.jsonl.gz"}
+    for corpora in (["a=x"], ["a=x", "a=y"], ["x/a.txt", "y/a.csv"], ["a=x", "b=y", "c=z"]):
+        with pytest.raises(ValueError, match="give 2 corpora of different names"):
+            finetuning.name_corpora(corpora, n=2)
+    for empty in ("=x", "a=", " = "):
+        with pytest.raises(ValueError, match="has an empty name or text"):
+            finetuning.name_corpora([empty, "b=y"], n=2)
 
 
 def test_each_model_is_trained_on_each_corpus_and_found_again(tiny_folder, tmp_path):

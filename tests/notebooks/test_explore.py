@@ -88,7 +88,6 @@ def test_other_models_words_and_decades(tiny_folder, tmp_path):
         "names_file": str(tmp_path / "names.csv"),
         "min_z": 1.0,
         "second_of_pair": f"It is {MARKUP}.",
-        "n_resamples": 99,
     }
     done = runs.run(NOTEBOOK, params=given, out=tmp_path / "out")
     assert done.ok, done.error

@@ -213,7 +213,7 @@ def test_real_novels_with_another_tokenizer_and_a_corpus_to_count_in(three_novel
     folder = tmp_path / "roberta-large"
     folder.symlink_to(tiny_folder("roberta"), target_is_directory=True)
     given = {"models": [str(folder)], "corpus": str(three_novels), "frequency_corpora": [str(wikipedia)]}
-    given |= {"n_perplexity": 100, "n_permutations": 99, "min_z": 1.0, "min_z_curve": [1.0]}
+    given |= {"min_z": 1.0, "min_z_curve": [1.0]}
     run = runs.run(NOTEBOOK, params=given | {"shards_dir": str(tmp_path / "shards")}, out=tmp_path)
     assert run.ok, run.error
     table = check_bias(run)
@@ -231,7 +231,7 @@ def test_a_corpus_without_animals_ends_in_a_report(tiny_folder, tmp_path):
     corpus = tmp_path / "clocks.txt"
     corpus.write_text("The clock that struck was old. It was late.\n")
     given = {"models": [str(tiny_folder("bert_cased"))], "corpus": str(corpus), "min_z": 1.0, "min_z_curve": [1.0]}
-    given |= {"shards_dir": str(tmp_path / "shards"), "n_permutations": 99}
+    given |= {"shards_dir": str(tmp_path / "shards")}
     run = runs.run(NOTEBOOK, params=given, out=tmp_path)
     assert run.ok, run.error
     assert read(run, "object_bias").bias.isna().all() and read(run, "counts").n.eq(0).all()

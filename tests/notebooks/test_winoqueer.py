@@ -41,9 +41,8 @@ def texts(tmp_path):
 @pytest.fixture
 def quick(texts, tmp_path):
     return {
-        "corpora": texts,
+        "corpora": [f"{name}={path}" for name, path in zip(("news", "voices"), texts, strict=True)],
         "epochs": 2,
-        "block_size": 16,
         "learning_rate": 1e-3,
         "models_dir": str(tmp_path / "models"),
     }
@@ -151,7 +150,7 @@ def test_other_tokenizers_the_released_variant_and_found_models(tiny_folder, qui
     rows = ["sent_more,sent_less,direction,bias_type", "He is a doctor.,She is a doctor.,stereo,gender"]
     rows += ["She is a nurse.,He is a nurse.,antistereo,gender", "He is.,He is.,stereo,none", ",She is.,stereo,none"]
     pairs.write_text("\n".join(rows), encoding="utf-8")
-    given = quick | {"models": models, "pair_source": str(pairs), "variant": "nangia"}
+    given = quick | {"models": models, "pair_source": str(pairs), "metric": "pll_nangia"}
     run = runs.run(NOTEBOOK, params=given, out=tmp_path)
     assert run.ok, run.error
     overall = read(run, "overall")
