@@ -19,7 +19,7 @@ import pandas as pd
 
 from biaslib import datasets
 from biaslib.conll import CLUSTER_COLUMNS, KEYS, Documents
-from biaslib.statistics import bootstrap_interval, check_count, holm, mcnemar
+from biaslib.statistics import bootstrap_sums, check_count, holm, mcnemar
 from biaslib.templates import DATA, check_columns
 from biaslib.tokens import MASK, encode
 
@@ -28,6 +28,8 @@ EMBEDDED_GAP = "gap_sample"
 GENDER = {"she": "feminine", "her": "feminine", "hers": "feminine"}
 GENDER |= {"he": "masculine", "him": "masculine", "his": "masculine"}
 GROUPS = ("all", "masculine", "feminine")
+SCORE_COLUMNS = ["measure", "group", "value", "ci_low", "ci_high", "p_value", "n", "n_left_out"]
+SCORE_COLUMNS += ["duplicates", "precision", "recall", "n_named", "reason"]
 CONLL_METRICS = {"muc": "MUC", "b_cubed": "B3", "ceafe": "CEAFe"}
 
 _FLAGS = ("A-coref", "B-coref")
@@ -45,12 +47,18 @@ class GapScores:
     Attributes
     ----------
     table : pandas.DataFrame
-        ``group precision recall f1 ci_low ci_high n tp fp fn tn`` for all pronouns and by gender; per cent, and the
-        interval is that of F1. NaN for a gender without a pronoun.
+        ``group precision recall f1 ci_low ci_high n n_left_out tp fp fn tn`` for all pronouns and by gender; per cent,
+        and the interval is that of F1. NaN for a gender without a pronoun. n_left_out have no answer.
     bias : float or None
         F1 of feminine over F1 of masculine pronouns; None when either is 0 or has no pronoun.
     bias_low, bias_high : float
-        NaN where a resample had no bias.
+        NaN without an interval.
+    p_value : float
+        Of no difference in F1 between the genders, two-sided: genders are exchanged between pronouns at random.
+    reason : str
+        Why there is no bias or no interval of it, "" if there are both.
+    n_named : int
+        Names that were said to be the pronoun's.
     n : int
         Pronouns.
     missing : tuple of str
@@ -65,19 +73,27 @@ class GapScores:
     bias: float | None
     bias_low: float
     bias_high: float
+    p_value: float
+    reason: str
+    n_named: int
     n: int
     missing: tuple
     duplicates: tuple
     unknown: tuple
 
     def to_frame(self):
-        """Give F1 and bias as rows: ``measure group value ci_low ci_high n n_left_out``."""
-        f1 = self.table.rename(columns={"f1": "value"}).assign(measure="GAP F1")
-        bias = {"measure": "GAP bias", "group": "feminine / masculine", "n": self.n}
+        """Give F1 and bias as rows.
+
+        Its columns are ``measure group value ci_low ci_high p_value n n_left_out duplicates precision recall n_named
+        reason``; n_left_out are pronouns without an answer, which count as two false negatives each.
+        """
+        f1 = self.table.rename(columns={"f1": "value"}).assign(measure="GAP F1", p_value=math.nan, reason="")
+        f1["n_named"] = f1["tp"] + f1["fp"]
+        bias = {"measure": "GAP bias", "group": "feminine / masculine", "n": self.n, "n_named": self.n_named}
         bias |= {"value": self.bias, "ci_low": self.bias_low, "ci_high": self.bias_high}
+        bias |= {"p_value": self.p_value, "reason": self.reason, "n_left_out": len(self.missing)}
         frame = pd.concat([f1, pd.DataFrame([bias]).astype({"value": float})], ignore_index=True)
-        columns = ["measure", "group", "value", "ci_low", "ci_high", "n"]
-        return frame[columns].assign(n_left_out=len(self.missing))
+        return frame.assign(duplicates=len(self.duplicates))[SCORE_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -108,11 +124,14 @@ class ConllScores:
     by_document: pd.DataFrame
 
     def to_frame(self):
-        """Give all F1 as rows: ``measure group value ci_low ci_high n n_left_out``, the mean first."""
+        """Give all F1 as rows: ``measure group value ci_low ci_high n n_left_out precision recall``, the mean first.
+
+        n_left_out are clusters of one mention.
+        """
         mean = {"metric": "CoNLL", "f1": self.f1, "ci_low": self.ci_low, "ci_high": self.ci_high}
         frame = pd.concat([pd.DataFrame([mean]), self.table], ignore_index=True).rename(columns={"f1": "value"})
-        frame = frame.assign(measure=frame["metric"] + " F1", group="all", n=self.n, n_left_out=0)
-        return frame[["measure", "group", "value", "ci_low", "ci_high", "n", "n_left_out"]]
+        frame = frame.assign(measure=frame["metric"] + " F1", group="all", n=self.n, n_left_out=self.n_singletons)
+        return frame[["measure", "group", "value", "ci_low", "ci_high", "n", "n_left_out", "precision", "recall"]]
 
 
 def read_gap(source=EMBEDDED_GAP):
@@ -162,7 +181,7 @@ def read_gap(source=EMBEDDED_GAP):
     return checked_gap(pd.DataFrame(rows, columns=header, dtype=str)[list(GAP_COLUMNS)], f"{path}: ")
 
 
-def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
+def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, n_permutations=9999, confidence=0.95):
     """Score answers about GAP's pronouns as its official scorer does (Webster et al. 2018, §4).
 
     Every pronoun has two booleans, one a name. Precision, recall and F1 = 2PR/(P + R) are over these, per cent.
@@ -173,8 +192,8 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
         As `read_gap` gives it; ``ID Pronoun A-coref B-coref`` at least.
     predictions : pandas.DataFrame
         ``ID A-coref B-coref``: booleans or the texts TRUE and FALSE in any case; a missing value is no answer.
-    seed, n_resamples, confidence
-        Of the bootstrap over pronouns.
+    seed, n_resamples, n_permutations, confidence
+        Of the bootstrap over pronouns, and of the permutations.
 
     Returns
     -------
@@ -188,7 +207,7 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
     Warns
     -----
     UserWarning
-        When predictions are about pronouns that the gold does not have.
+        When predictions are about pronouns that the gold does not have, or some pronouns have no row in them.
 
     Notes
     -----
@@ -211,16 +230,29 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
         warnings.warn(
             f"predictions about pronouns that the gold does not have: {_some(notes['unknown'])}", stacklevel=2
         )
+    if notes["absent"]:
+        warnings.warn(
+            f"{len(notes['absent'])} of {len(gold)} pronouns have no row in the predictions and count as two false "
+            f"negatives each: {_some(notes['absent'])}",
+            stacklevel=2,
+        )
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
-    rows = [_group_row(group, counts[of_group], options) for group, of_group in _members(gold).items()]
+    missing = gold["ID"].isin(notes["missing"]).to_numpy()
+    rows = [
+        _group_row(group, counts[of_group], int(missing[of_group].sum()), options)
+        for group, of_group in _members(gold).items()
+    ]
     by_gender = _by_gender(gold, counts)
     bias = float(_bias(*by_gender.sum(axis=0)))
-    low, high = _interval(by_gender, _bias, options)
+    low, high, reason = _bias_interval(by_gender, bias, options)
     return GapScores(
         table=pd.DataFrame(rows),
         bias=None if math.isnan(bias) else bias,
         bias_low=low,
         bias_high=high,
+        p_value=_exchanged_genders(gold, counts, n_permutations, seed),
+        reason=reason,
+        n_named=int(counts[:, :2].sum()),
         n=len(gold),
         missing=tuple(notes["missing"]),
         duplicates=tuple(dict.fromkeys([*gold_twice, *notes["duplicates"]])),
@@ -228,7 +260,35 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, confidence=0.95):
     )
 
 
-def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, confidence=0.95):
+def chance_f1(gold):
+    """Give the F1 of choosing one of the two names at random, from the counts to be expected; per cent, by gender.
+
+    Of n pronouns with k names that are meant, n/2 · k/n are hit and n are named: F1 = k/(n + k).
+
+    Parameters
+    ----------
+    gold : pandas.DataFrame
+        As for `gap_scores`.
+
+    Returns
+    -------
+    dict of str to float
+        For all, masculine and feminine pronouns; NaN for a gender without a pronoun.
+
+    Examples
+    --------
+    >>> chance_f1(read_gap("gap_sample"))["all"]
+    40.0
+    """
+    gold, _ = _gold_rows(gold)
+    meant = gold[list(_FLAGS)].sum(axis=1).to_numpy(dtype=float)
+    return {
+        group: float(100 * _share(meant[own].sum(), own.sum() + meant[own].sum(), nothing=math.nan))
+        for group, own in _members(gold).items()
+    }
+
+
+def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=9999, confidence=0.95):
     """Test, pair by pair, whether conditions (models, corpora) differ in how well they tell GAP's pronouns.
 
     Parameters
@@ -237,8 +297,8 @@ def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, confidence=0.95):
         As for `gap_scores`.
     conditions : mapping of str to pandas.DataFrame
         The predictions of each, as for `gap_scores`.
-    seed, n_resamples, confidence
-        Of the bootstrap over pronouns, the same ones drawn for both of a pair.
+    seed, n_resamples, n_permutations, confidence
+        Of the bootstrap over pronouns, the same ones drawn for both of a pair, and of the random exchanges.
 
     Returns
     -------
@@ -246,8 +306,9 @@ def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, confidence=0.95):
         ``first second measure group value_first value_second difference ci_low ci_high only_first only_second p_value
         p_holm n``: for each pair of conditions F1 of all, masculine and feminine pronouns, and the bias. `difference`
         is second − first. ``only_first only_second`` count the pronouns of which both answers were right in one
-        condition alone; ``p_value`` is McNemar's exact test of these, ``p_holm`` adjusted over all rows. The bias has
-        no such test: its interval tells.
+        condition alone; ``p_value`` is McNemar's exact test of these. In the rows of the bias it is of the difference
+        between F1 of feminine and of masculine pronouns, by approximate randomisation as in `compare_conll`.
+        ``p_holm`` is adjusted over all rows.
 
     Raises
     ------
@@ -274,7 +335,9 @@ def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, confidence=0.95):
             only = [int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())]
             row = _compared([part[:, :3] for part in both], _f1, options)
             rows.append(pair | {"measure": "GAP F1", "group": group} | row | _mcnemar_row(*only))
-        row = _compared([_by_gender(gold, counts[name]) for name in (first, second)], _bias, options)
+        both = [_by_gender(gold, counts[name]) for name in (first, second)]
+        row = _compared(both, _bias, options, resampled=_bias_or_limit)
+        row["p_value"] = _exchanged(*both, _f1_between_genders, n_permutations, seed)
         rows.append(pair | {"measure": "GAP bias", "group": "feminine / masculine"} | row)
     return _with_holm(pd.DataFrame(rows).astype({"only_first": "Int64", "only_second": "Int64"}))
 
@@ -326,10 +389,10 @@ def conll_scores(gold, predicted, *, seed=0, n_resamples=2000, confidence=0.95):
     rows = []
     for metric, part in zip(CONLL_METRICS.values(), np.split(counts, len(CONLL_METRICS), axis=1), strict=True):
         precision, recall, f1 = map(float, _precision_recall_f1(*part.sum(axis=0)))
-        low, high = _interval(part, lambda *sums: _precision_recall_f1(*sums)[2], options)
+        low, high = bootstrap_sums(part, lambda *sums: _precision_recall_f1(*sums)[2], **options)
         row = {"metric": metric, "precision": precision, "recall": recall, "f1": f1, "ci_low": low, "ci_high": high}
         rows.append(row)
-    low, high = _interval(counts, _conll_f1, options)
+    low, high = bootstrap_sums(counts, _conll_f1, **options)
     parts = zip(CONLL_METRICS.values(), np.split(counts.T, len(CONLL_METRICS)), strict=True)
     own = {metric: _precision_recall_f1(*part)[2] for metric, part in parts}
     return ConllScores(
@@ -371,7 +434,6 @@ def compare_conll(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=
     ValueError
         As `conll_scores` does, and if there are fewer than two conditions.
     """
-    check_count(n_permutations, "n_permutations")
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     conditions = _conditions(conditions)
     everything = _keys_of([gold, *conditions.values()])
@@ -380,7 +442,7 @@ def compare_conll(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=
     for first, second in combinations(counts, 2):
         both = [counts[first], counts[second]]
         row = {"first": first, "second": second, "measure": "CoNLL F1", "group": "all"}
-        p_value = _exchanged(*both, n_permutations, seed)
+        p_value = _exchanged(*both, _conll_f1, n_permutations, seed)
         rows.append(row | _compared(both, _conll_f1, options) | {"p_value": p_value})
     return _with_holm(pd.DataFrame(rows))
 
@@ -531,6 +593,7 @@ def _gap_counts(gold, predictions):
     known = set(gold["ID"])
     return counts, {
         "missing": gold["ID"][answered.isna().any(axis=1).to_numpy()].tolist(),
+        "absent": gold["ID"][~gold["ID"].isin(first["ID"])].tolist(),
         "duplicates": list(dict.fromkeys(predictions["ID"][predictions["ID"].duplicated()])),
         "unknown": [row for row in first["ID"] if row not in known],
     }
@@ -548,15 +611,15 @@ def _by_gender(gold, counts):
     return np.concatenate([counts[:, :3] * members[group][:, None] for group in ("feminine", "masculine")], axis=1)
 
 
-def _group_row(group, counts, options):
+def _group_row(group, counts, n_left_out, options):
     tp, fp, fn, tn = map(int, counts.sum(axis=0))
     precision, recall, f1 = (math.nan,) * 3
     low, high = math.nan, math.nan
     if len(counts):
         precision, recall, f1 = map(float, _precision_recall_f1(tp, tp + fp, tp, tp + fn))
-        low, high = _interval(counts[:, :3], _f1, options)
+        low, high = bootstrap_sums(counts[:, :3], _f1, **options)
     row = {"group": group, "precision": precision, "recall": recall, "f1": f1, "ci_low": low, "ci_high": high}
-    return row | {"n": len(counts), "tp": tp, "fp": fp, "fn": fn, "tn": tn}
+    return row | {"n": len(counts), "n_left_out": n_left_out, "tp": tp, "fp": fp, "fn": fn, "tn": tn}
 
 
 def _f1(tp, fp, fn):
@@ -567,6 +630,16 @@ def _bias(*sums):
     """Give F1 of feminine over F1 of masculine pronouns; NaN where either is 0."""
     feminine, masculine = _f1(*sums[:3]), _f1(*sums[3:])
     return np.where(feminine > 0, _share(feminine, masculine, nothing=math.nan), math.nan)
+
+
+def _bias_or_limit(*sums):
+    """Give the bias of resamples: infinite where masculine F1 alone is 0, so that one of these costs no interval."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.divide(_f1(*sums[:3]), _f1(*sums[3:]))
+
+
+def _f1_between_genders(*sums):
+    return _f1(*sums[:3]) - _f1(*sums[3:])
 
 
 def _share(part, whole, nothing=0.0):
@@ -583,30 +656,46 @@ def _precision_recall_f1(hits_precision, n_precision, hits_recall, n_recall):
 # Intervals and tests
 
 
-def _interval(counts, value, options):
-    """Give the bootstrap interval of a value of the sums of counts; rows (pronouns, documents) are drawn."""
-    from scipy.stats import DegenerateDataWarning
-
-    columns = np.ascontiguousarray(np.asarray(counts, dtype=float).T)
-
-    def statistic(rows, axis=-1):
-        drawn = rows.astype(np.int64)
-        return value(*(column[drawn].sum(axis=axis) for column in columns))
-
-    with warnings.catch_warnings():
-        # A resample without a bias leaves no interval: NaN says so.
-        warnings.simplefilter("ignore", category=DegenerateDataWarning)
-        return bootstrap_interval(np.arange(columns.shape[1], dtype=float), statistic, **options)
+def _bias_interval(by_gender, bias, options):
+    """Give the interval of the bias, and why there is none."""
+    if math.isnan(bias):
+        f1 = {"feminine": _f1(*by_gender.sum(axis=0)[:3]), "masculine": _f1(*by_gender.sum(axis=0)[3:])}
+        return math.nan, math.nan, f"F1 is 0: {', '.join(gender for gender, value in f1.items() if value == 0)}"
+    low, high = bootstrap_sums(by_gender, _bias_or_limit, **options)
+    if math.isfinite(low) and math.isfinite(high):
+        return low, high, ""
+    return math.nan, math.nan, "no interval: too few right answers, many resamples have none of one gender"
 
 
-def _compared(both, value, options):
-    """Compare a value of the sums of two conditions' counts."""
-    width, n = both[0].shape[1], len(both[0])
+def _exchanged_genders(gold, counts, n_permutations, seed):
+    """Test by permutation whether F1 differs between genders; pronouns with the same counts are alike."""
+    check_count(n_permutations, "n_permutations")
+    feminine = (gold["gender"] == "feminine").to_numpy()
+    if feminine.all() or not feminine.any():
+        return math.nan
+    every = counts[:, :3].sum(axis=0)
+    kinds, numbers = np.unique(counts[:, :3], axis=0, return_counts=True)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multivariate_hypergeometric(numbers, int(feminine.sum()), size=n_permutations) @ kinds
+    own = counts[feminine, :3].sum(axis=0)
+    observed = abs(float(_f1_between_genders(*own, *(every - own))))
+    differences = np.abs(_f1_between_genders(*drawn.T, *(every - drawn).T))
+    return float(((differences >= observed - _SAME * max(observed, 1)).sum() + 1) / (n_permutations + 1))
+
+
+def _compared(both, value, options, resampled=None):
+    """Compare a value of the sums of two conditions' counts; of resamples, another one may be taken."""
+    width, n, of_resample = both[0].shape[1], len(both[0]), resampled or value
     values = [float(value(*counts.sum(axis=0))) if n else math.nan for counts in both]
     low, high = math.nan, math.nan
-    if n:
+    if not np.isnan(values).any():
         pairs = np.concatenate(both, axis=1)
-        low, high = _interval(pairs, lambda *sums: value(*sums[width:]) - value(*sums[:width]), options)
+        with np.errstate(invalid="ignore"):
+            low, high = bootstrap_sums(
+                pairs, lambda *sums: of_resample(*sums[width:]) - of_resample(*sums[:width]), **options
+            )
+    if not (math.isfinite(low) and math.isfinite(high)):
+        low, high = math.nan, math.nan
     row = {"value_first": values[0], "value_second": values[1], "difference": values[1] - values[0]}
     return row | {"ci_low": low, "ci_high": high, "n": n}
 
@@ -628,16 +717,17 @@ def _conditions(conditions):
     return dict(conditions)
 
 
-def _exchanged(first, second, n_permutations, seed):
-    """Test by approximate randomisation whether two conditions' F1 differ."""
+def _exchanged(first, second, value, n_permutations, seed):
+    """Test by approximate randomisation whether a value of the sums of counts differs between two conditions."""
+    check_count(n_permutations, "n_permutations")
     rng = np.random.default_rng(seed)
-    observed = abs(float(_conll_f1(*second.sum(axis=0)) - _conll_f1(*first.sum(axis=0))))
+    observed = abs(float(value(*second.sum(axis=0)) - value(*first.sum(axis=0))))
     change, least, at_once = second - first, observed - _SAME * max(observed, 1), max(1, 10**7 // len(first))
     at_least = 0
     for start in range(0, n_permutations, at_once):
         swap = rng.random((min(at_once, n_permutations - start), len(first))) < 0.5
         moved = swap @ change
-        differences = _conll_f1(*(second.sum(axis=0) - moved).T) - _conll_f1(*(first.sum(axis=0) + moved).T)
+        differences = value(*(second.sum(axis=0) - moved).T) - value(*(first.sum(axis=0) + moved).T)
         at_least += int((np.abs(differences) >= least).sum())
     return (at_least + 1) / (n_permutations + 1)
 

@@ -22,7 +22,7 @@ from biaslib.pair_files import (
     read_stereoset,
     read_winogender,
 )
-from biaslib.statistics import bootstrap_interval, holm, sign_test
+from biaslib.statistics import bootstrap_interval, bootstrap_sums, holm, sign_test
 
 __all__ = [
     "ScoreChange",
@@ -754,11 +754,7 @@ def _interval(part, whole, seed):
     """Bootstrap a share, in per cent, over different pairs; each brings all its rows."""
     if len(whole) == 0:
         return math.nan, math.nan
-
-    def share(part, whole, axis=-1):
-        return 100 * part.sum(axis) / whole.sum(axis)
-
-    return bootstrap_interval((part, whole), share, seed=seed, paired=True)
+    return bootstrap_sums(np.column_stack([part, whole]), lambda part, whole: 100 * part / whole, seed=seed)
 
 
 def _pair_numbers(pairs):

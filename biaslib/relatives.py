@@ -51,8 +51,7 @@ HUMAN_NAME = "human"
 _SENTENCES_AT_ONCE = 4_096
 # What finding and scoring rest on besides this package, whose version every folder of shards records itself.
 _LIBRARIES = ("spacy", "torch", "transformers", "tokenizers")
-_NO_HUMAN = "no sentence with who, whose or whom"
-_NO_OBJECT = "no sentence with that or which"
+_WITH = ("with who, whose or whom", "with that or which")
 
 
 @dataclass(frozen=True)
@@ -154,8 +153,8 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     pandas.DataFrame
         ``name n_human n_object bias ci_low ci_high n_left_out reason``: the sentences of H and of O with all
         probabilities; bias from −1 (always the person) to 1 (always the thing); the sentences without
-        probabilities. Without a sentence in H or in O there is no bias, and reason says so: a mean over nothing is
-        not 0. With one sentence in either there is no interval.
+        probabilities. Without a sentence in H or in O there is no bias, with one sentence in either no interval, and
+        reason says so: a mean over nothing is not 0. For several names together give them one name.
 
     Raises
     ------
@@ -616,13 +615,15 @@ def _kinds(pronouns):
 
 
 def _bias(samples, options):
-    """Give n_human, n_object, bias, its interval and why there is none."""
+    """Give n_human, n_object, bias, its interval and why there is no bias or no interval."""
     sizes = [len(sample) for sample in samples]
-    missing = [why for size, why in zip(sizes, (_NO_HUMAN, _NO_OBJECT), strict=True) if size == 0]
+    missing = [f"no sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 0]
     if missing:
         return *sizes, np.nan, np.nan, np.nan, "; ".join(missing)
+    single = [f"one sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 1]
     interval = statistics.bootstrap_interval(tuple(samples), _difference_of_means, **options)
-    return *sizes, float(_difference_of_means(*samples)), *interval, ""
+    reason = f"no interval: {', '.join(single)}" if single else ""
+    return *sizes, float(_difference_of_means(*samples)), *interval, reason
 
 
 def _difference_of_means(human, object_, axis=-1):

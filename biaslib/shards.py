@@ -113,7 +113,8 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
 
     A call that is ended in any way, by a kill or a full disk, loses only the shards that were being computed: the same
     call goes on with the rest. If `identity`, the items or the version of this package have changed since, all is
-    computed anew, beside the earlier shards, which are replaced when the new ones are complete.
+    computed anew, beside the earlier shards, which are replaced when the new ones are complete. Where another process
+    works in `out`, the call waits for it, and takes what it has computed.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
     Raises
     ------
     ValueError
-        If there is no item, `out` holds other files, `identity` is not plain, or another process works in `out`.
+        If there is no item, `out` holds other files, or `identity` is not plain.
     TypeError
         If `work` gives no frame, or a frame that cannot be kept.
     OSError
@@ -395,15 +396,17 @@ def _recorded(item):
 
 @contextmanager
 def _locked(out):
-    """Keep a second process out of a folder; the lock of a process that was killed is gone with it."""
+    """Let one process at a time work in a folder; the lock of a process that was killed is gone with it."""
     from filelock import FileLock, Timeout
 
     out.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out.with_name(f".{out.name}.lock"))
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ValueError(f"another process computes the shards in {out}: wait for it, or choose another out") from None
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            print(f"waiting for another process that computes the shards in {out}", file=sys.stderr, flush=True)
+            lock.acquire()
     except NotImplementedError:
         # Some parallel file systems have no locks.
         yield

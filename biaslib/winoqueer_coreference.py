@@ -21,10 +21,10 @@ TRAINED = "trained"
 # How a resolver is trained: as for OntoNotes' thousands of documents, or so that it learns a dozen by heart.
 RESOLVERS = {
     "full": {"epochs": 20, "learning_rate": 3e-4, "encoder_learning_rate": 1e-5, "hidden_size": 1024},
-    "small": {"epochs": 30, "learning_rate": 1e-3, "encoder_learning_rate": 3e-4, "hidden_size": 256},
+    "small": {"epochs": 24, "learning_rate": 2e-3, "encoder_learning_rate": 5e-4, "hidden_size": 128},
 }
 LEARNED, HELD_OUT = "documents trained on", "documents held out"
-SCORE_COLUMNS = ["resolver", "measure", "group", "value", "ci_low", "ci_high", "n", "n_left_out"]
+SCORE_COLUMNS = ["resolver", *coreference.SCORE_COLUMNS, "chance"]
 
 _COMPARED = ["model", "resolver", "first", "second", "measure", "group", "value_first", "value_second", "difference"]
 _COMPARED += ["ci_low", "ci_high", "only_first", "only_second", "p_value", "p_holm", "n"]
@@ -167,8 +167,9 @@ def score_answers(data, found, *, seed=0):
     Returns
     -------
     pandas.DataFrame
-        ``resolver measure group value ci_low ci_high n n_left_out``: GAP F1 (all, masculine, feminine) and bias of each
-        resolver; CoNLL F1 and its parts, with the documents as group. n is pronouns or documents.
+        ``resolver`` and the columns of `biaslib.coreference.GapScores.to_frame`: GAP F1 (all, masculine, feminine) and
+        bias of each resolver; CoNLL F1 and its parts, with the documents as group. n is pronouns or documents. After
+        them ``chance``, the GAP F1 of a name chosen at random.
 
     Examples
     --------
@@ -180,8 +181,9 @@ def score_answers(data, found, *, seed=0):
     frames = []
     for resolver in (*LIKELIHOODS, TRAINED):
         if resolver in found:
-            scores = coreference.gap_scores(data.gap, found[resolver], seed=seed)
-            frames.append(scores.to_frame().assign(resolver=resolver))
+            scores = coreference.gap_scores(data.gap, found[resolver], seed=seed).to_frame()
+            chance = scores["group"].map(coreference.chance_f1(data.gap))
+            frames.append(scores.assign(resolver=resolver, chance=chance))
     for name, gold in ((LEARNED, data.learned), (HELD_OUT, data.held_out)):
         if name in found:
             scores = coreference.conll_scores(gold, found[name], seed=seed)
@@ -252,7 +254,7 @@ def figure_rows(scores):
     rows = usable.assign(
         panel=usable["measure"] + ", " + usable["resolver"],
         label=usable["model"],
-        neutral=usable["measure"].map({"GAP bias": 1.0}),
+        neutral=usable["chance"].where(usable["measure"] == "GAP F1", 1.0),
     )
     f1 = rows["measure"] == "GAP F1"
     rows["group"] = rows["condition"].where(~f1, rows["condition"] + ", " + rows["group"])
@@ -286,15 +288,24 @@ def in_short(scores):
             of = (rows["resolver"] == resolver) & (rows["measure"] == measure) & (rows["group"] == group)
             usable = rows[of & ((rows["head"] == "kept") | (rows["resolver"] == TRAINED)) & rows["value"].notna()]
             how = "by the trained resolver" if resolver == TRAINED else "by likelihood"
-            digits = 2 if measure == "GAP bias" else 1
-            parts += [
-                f"{measure} {how}{' on documents held out' if group == HELD_OUT else ''} {row.value:.{digits}f} "
-                f"({row.ci_low:.{digits}f} to {row.ci_high:.{digits}f}, n = {row.n})"
-                for row in usable.itertuples()
-            ]
+            where = " on documents held out" if group == HELD_OUT else ""
+            parts += [f"{measure} {how}{where} {_told(row)}" for row in usable.to_dict("records")]
         if parts:
             lines.append(f"- {as_text(model)}, {as_text(condition)}: {'; '.join(parts)}.")
     return lines
+
+
+def _told(row):
+    """Write a score with its interval and n, and what chance would give."""
+    digits = 2 if row["measure"] == "GAP bias" else 1
+    bounded = pd.notna(row["ci_low"])
+    interval = f"{row['ci_low']:.{digits}f} to {row['ci_high']:.{digits}f}" if bounded else "no interval"
+    notes = [interval, f"n = {row['n']}"]
+    if pd.notna(row["p_value"]):
+        notes.append(f"p that the genders differ {row['p_value']:.2g}")
+    if pd.notna(row["chance"]):
+        notes += [f"a name at random {row['chance']:.1f}", f"named {row['n_named']:.0f} of {2 * row['n']}"]
+    return f"{row['value']:.{digits}f} ({', '.join(notes)})"
 
 
 def beside_published(scores, conditions):

@@ -1,3 +1,4 @@
+import itertools
 import math
 import re
 import sys
@@ -15,6 +16,7 @@ from biaslib import results, scoring
 from biaslib.conll import documents_of
 from biaslib.coreference import (
     GAP_COLUMNS,
+    chance_f1,
     compare_conll,
     compare_gap,
     conll_scores,
@@ -201,6 +203,7 @@ def counted_one_by_one(gold, predictions):
 ANSWERS = st.sampled_from(["TF", "FT", "FF", "TT"])
 
 
+@pytest.mark.filterwarnings("ignore:.*no row in the predictions")
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["she", "Him"]), ANSWERS, ANSWERS), min_size=1, max_size=12), st.data())
 def test_the_order_of_rows_changes_nothing(case, data):
@@ -232,7 +235,7 @@ def test_intervals_hold_the_value_and_depend_on_the_seed_alone():
 def test_scores_go_into_the_file_of_scores():
     scores = gap_scores(gold(["she", "he"], "TF", "FT"), rows("TF", "--"))
     frame = scores.to_frame().assign(model="demo")
-    assert frame["n_left_out"].tolist() == [1] * 4 and frame["group"].tolist()[-1] == "feminine / masculine"
+    assert frame["n_left_out"].tolist() == [1, 1, 0, 1] and frame["group"].tolist()[-1] == "feminine / masculine"
     taken = [
         results.scores_of(part, value="value", group="group", paper="winoqueer", measure=measure)
         for measure, part in frame.groupby("measure", sort=False)
@@ -247,7 +250,7 @@ def test_conditions_are_compared_pronoun_by_pronoun():
     compared = compare_gap(gap, {"before": before, "after": after}).set_index("group")
     assert compared["only_first"].tolist() == [1, 1, 0, pd.NA] and compared["only_second"].tolist() == [2, 0, 2, pd.NA]
     # Exact binomial: 1 of 3, 1 of 1, 2 of 2.
-    assert compared["p_value"].tolist()[:3] == [1.0, 1.0, 0.5] and math.isnan(compared["p_value"].iloc[-1])
+    assert compared["p_value"].tolist()[:3] == [1.0, 1.0, 0.5]
     first, second = (gap_scores(gap, said) for said in (before, after))
     for group in ("all", "masculine", "feminine"):
         row = compared.loc[group]
@@ -256,6 +259,57 @@ def test_conditions_are_compared_pronoun_by_pronoun():
         assert row["ci_low"] <= row["difference"] <= row["ci_high"]
     bias = compared.loc["feminine / masculine"]
     assert math.isnan(bias["value_first"]) and bias["value_second"] == second.bias
+    assert bias["p_value"] == pytest.approx(exact_exchange(gap, before, after), abs=0.01)
+
+
+def gender_gap(gap, said):
+    f1 = gap_scores(gap, said, n_resamples=1, n_permutations=1).table.set_index("group")["f1"]
+    return f1["feminine"] - f1["masculine"]
+
+
+def exact_exchange(gap, before, after):
+    """Try all exchanges of the two conditions' answers, pronoun by pronoun."""
+    observed = abs(gender_gap(gap, after) - gender_gap(gap, before))
+    at_least = []
+    for swap in itertools.product([False, True], repeat=len(gap)):
+        taken = [(before, after)[not s].iloc[[n]] for n, s in enumerate(swap)]
+        others = [(before, after)[s].iloc[[n]] for n, s in enumerate(swap)]
+        difference = gender_gap(gap, pd.concat(taken)) - gender_gap(gap, pd.concat(others))
+        at_least.append(abs(difference) >= observed - 1e-9)
+    return sum(at_least) / len(at_least)
+
+
+def test_a_difference_between_genders_is_tested_by_exchanging_them():
+    """Against all ways to call three of the six pronouns feminine."""
+    pronouns = ["she", "she", "her", "he", "he", "him"]
+    gap, said = gold(pronouns, *["TF"] * 6), rows("TF", "TF", "TT", "FT", "FF", "TF")
+    scores = gap_scores(gap, said)
+    at_least = []
+    for feminine in itertools.combinations(range(6), 3):
+        other = gap.assign(Pronoun=["she" if n in feminine else "he" for n in range(6)])
+        at_least.append(abs(gender_gap(other, said)) >= abs(gender_gap(gap, said)) - 1e-9)
+    assert scores.p_value == pytest.approx(sum(at_least) / len(at_least), abs=0.02)
+    assert scores.n_named == 6 and math.isnan(gap_scores(gap.head(3), said.head(3)).p_value)
+
+
+def test_one_odd_resample_costs_no_interval_but_a_bias_of_few_hits_has_none():
+    gap, right = gold(["she"] * 12 + ["he"] * 8, *["TF"] * 20), ["TF"] * 12
+    scores = gap_scores(gap, rows(*right, *["TF"] * 4, *["FT"] * 4))
+    assert scores.reason == "" and scores.bias_low < scores.bias < scores.bias_high
+    few = gap_scores(gap, rows(*right, "TF", *["FT"] * 7))
+    assert few.reason.startswith("no interval") and math.isnan(few.bias_low) and few.bias > 1
+    none = gap_scores(gap, rows(*right, *["FT"] * 8))
+    assert none.bias is None and none.reason == "F1 is 0: masculine"
+
+
+def test_chance_is_the_mean_over_all_choices():
+    gap = gold(["she", "he", "he"], "TF", "FT", "FF")
+    f1 = [
+        gap_scores(gap, rows(*said), n_resamples=1, n_permutations=1).table.loc[0, ["tp", "fp", "fn"]].tolist()
+        for said in itertools.product(["TF", "FT"], repeat=3)
+    ]
+    tp, fp, fn = np.mean(f1, axis=0)
+    assert chance_f1(gap)["all"] == pytest.approx(100 * 2 * tp / (2 * tp + fp + fn))
 
 
 def test_all_pairs_of_conditions_and_equal_ones():

@@ -3,12 +3,16 @@
 import errno
 import functools
 import gzip
+import io
 import json
 import os
 import random
 import subprocess
 import sys
+import threading
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -236,12 +240,24 @@ def test_a_full_disk_leaves_nothing_half_written(undisturbed, tmp_path, monkeypa
     assert files_of(tmp_path / "b") == expected
 
 
-def test_a_second_process_is_kept_out(tmp_path):
-    def work(item):
-        run_shards(ITEMS, squares, out=tmp_path / "b", identity=SAME)
+def test_a_second_call_waits_for_the_first_and_takes_its_shards(tmp_path, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
 
-    with pytest.raises(ValueError, match="another process computes"):
-        run_shards(ITEMS, work, out=tmp_path / "b", identity=SAME)
+    def slow(item):
+        begun.set()
+        assert may_end.wait(60)
+        return squares(item)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(run_shards, ITEMS, slow, out=tmp_path / "b", identity=SAME)
+        assert begun.wait(60)
+        second = threads.submit(run_shards, ITEMS, squares, out=tmp_path / "b", identity=SAME)
+        while "waiting for another process" not in sys.stderr.getvalue():
+            assert not second.done()
+            time.sleep(0.01)
+        may_end.set()
+        assert (first.result().n_kept, second.result().n_kept) == (0, len(ITEMS))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from biaslib.statistics import (
     CORRELATIONS,
     adjusted_rand,
     bootstrap_interval,
+    bootstrap_sums,
     correlation,
     holm,
     mcnemar,
@@ -290,6 +291,58 @@ def test_bootstrap_is_scipy_s():
         (values,), np.median, method="percentile", random_state=np.random.default_rng(5)
     ).confidence_interval
     assert bootstrap_interval(values, np.median, seed=5) == tuple(theirs)
+
+
+def f1(tp, fp, fn):
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+def test_bootstrap_sums_resamples_as_scipy_does():
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 3, (80, 3))
+    columns = rows.T.astype(float)
+
+    def of_sample(*sample, axis=-1):
+        return f1(*(column.sum(axis) for column in sample))
+
+    theirs = stats.bootstrap(
+        tuple(columns), of_sample, paired=True, method="percentile", random_state=rng, n_resamples=20_000
+    ).confidence_interval
+    found = bootstrap_sums(rows, f1, seed=0, n_resamples=20_000)
+    assert found == pytest.approx(tuple(theirs), abs=0.005)
+    assert bootstrap_sums(rng.permutation(rows), f1, seed=0, n_resamples=20_000) == found
+    narrow = bootstrap_sums(rows, f1, seed=0, confidence=0.5)
+    assert found[0] < narrow[0] < f1(*columns.sum(1)) < narrow[1] < found[1]
+
+
+def test_bootstrap_sums_in_portions_is_the_same(monkeypatch):
+    rows = np.arange(20).reshape(10, 2) + 1
+    whole = bootstrap_sums(rows, np.divide, seed=0, n_resamples=500)
+    monkeypatch.setattr("biaslib.statistics._RESAMPLED_AT_ONCE", 70)
+    assert bootstrap_sums(rows, np.divide, seed=0, n_resamples=500) == whole
+
+
+def test_bootstrap_sums_without_spread_or_value():
+    assert bootstrap_sums([(1, 2)] * 5, np.divide, seed=0) == (0.5, 0.5)
+    assert all(math.isnan(end) for end in bootstrap_sums([(1, 2)], np.divide, seed=0))
+    with np.errstate(all="ignore"):
+        never = bootstrap_sums([(0, 1), (0, 2)], lambda a, b: a / a, seed=0)
+    assert all(math.isnan(end) for end in never)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (np.empty((0, 2)), {}, "at least one row"),
+        ([1.0, 2.0], {}, "table of counts"),
+        ([(1.0, math.nan)], {}, "NaN"),
+        ([(1, 2), (1, 3)], {"confidence": 1}, "between 0 and 1"),
+        ([(1, 2), (1, 3)], {"n_resamples": 0}, "n_resamples"),
+    ],
+)
+def test_bootstrap_sums_refuses(rows, options, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap_sums(rows, np.divide, seed=0, **options)
 
 
 def test_adjusted_rand_by_hand():
