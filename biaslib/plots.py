@@ -673,7 +673,7 @@ def forest(frame):
     given = {"neutral": math.nan, "published": math.nan, "set": "A", "caution": ""}
     frame = frame.assign(**{column: default for column, default in given.items() if column not in frame})
     panels = [(panel, rows.assign(place=_forest_places(rows))) for panel, rows in frame.groupby("panel", sort=False)]
-    heights = [0.19 * (rows["place"].max() + 2) + 0.55 for _, rows in panels]
+    heights = [0.19 * (rows["place"].max() + 2) + 0.75 for _, rows in panels]
     styles = {label: _forest_style(number) for number, label in enumerate(dict.fromkeys(frame["label"]))}
     with _style():
         figure = _figure(7.2, sum(heights) + 0.3 + 0.22 * math.ceil(len(styles) / 2))
@@ -681,7 +681,7 @@ def forest(frame):
         for axes, (panel, rows) in zip(all_axes, panels, strict=True):
             _draw_forest(axes, rows, styles)
             axes.set_title(textwrap.fill(panel, 70))
-        all_axes[-1].set_xlabel("value (95 % interval)")
+            axes.set_xlabel("value (95 % interval)", fontsize=8)
         _forest_legend(figure, frame, styles)
     return figure
 
@@ -882,8 +882,9 @@ def object_bias_bars(frame, groups, title):
     Parameters
     ----------
     frame : pandas.DataFrame
-        ``name bias ci_low ci_high`` from `biaslib.relatives.object_bias`; with a column ``model``, a panel each. A
-        name without a bias has no bar and stands below.
+        ``name n_human n_object bias ci_low ci_high`` from `biaslib.relatives.object_bias`; with a column ``model``, a
+        panel each. A name without a bias has no bar and stands below; the marker of one without an interval is hollow.
+        Beside each stands n, its sentences of either kind.
     groups : mapping or Series
         The group of each name.
     title : str
@@ -897,7 +898,7 @@ def object_bias_bars(frame, groups, title):
     ValueError
         If a column is missing, there is no row, or a name has no group.
     """
-    _check_columns(frame, ("name", "bias", "ci_low", "ci_high"))
+    _check_columns(frame, ("name", "n_human", "n_object", "bias", "ci_low", "ci_high"))
     panels = _by_model(frame)
     groups = groups_of(frame["name"].drop_duplicates(), groups)
     most = max(rows["bias"].notna().sum() for _, rows in panels)
@@ -948,48 +949,6 @@ def pronoun_shares(counts, title):
             axes.set_title(corpus)
         handles, labels = all_axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
-    return figure
-
-
-def bias_by_share(bias, counts, groups, title):
-    """Draw the bias of each name over the share of that and which in a corpus.
-
-    Parameters
-    ----------
-    bias : pandas.DataFrame
-        ``name bias`` from `biaslib.relatives.object_bias`; with a column ``model``, a panel each.
-    counts : pandas.DataFrame
-        ``name share_object`` from `biaslib.relatives.count_relatives`, of one corpus.
-    groups : mapping or Series
-        The group of each name, which gives its colour and marker.
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        In each panel stands of how many names it is; those without a bias or a share are not drawn.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, there is no row, a name has no group, or the counts have a name twice.
-    """
-    _check_columns(bias, ("name", "bias"))
-    _check_columns(counts, ("name", "share_object"))
-    if counts["name"].duplicated().any():
-        raise ValueError("the counts have a name twice: give those of one corpus")
-    groups = groups_of(bias["name"].drop_duplicates(), groups)
-    share = dict(zip(counts["name"], counts["share_object"], strict=True))
-    panels = _by_model(bias)
-    with _style():
-        figure = _figure(1.2 + 3.4 * max(len(panels), 1.3), 4.2)
-        all_axes = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)[0]
-        for axes, (model, rows) in zip(all_axes, panels, strict=True):
-            _draw_bias_by_share(axes, rows, share, groups)
-            axes.set_title(model)
-        all_axes[0].set_ylabel("bias")
-        _group_legend(figure, groups.values())
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
     return figure
 
@@ -1501,11 +1460,13 @@ def _draw_bias(axes, rows, groups):
         colour, marker = styles[groups[row.name]]
         axes.barh(place, row.bias, 0.7, color=colour, alpha=0.4, zorder=2)
         # A bias of 0 has no bar: the marker shows that it was measured.
-        axes.plot(
-            row.bias, place, marker, color=colour, markersize=5, markeredgecolor="white", markeredgewidth=0.3, zorder=4
-        )
-        if not math.isnan(row.ci_low):
+        bounded = not math.isnan(row.ci_low)
+        face = {"markerfacecolor": colour if bounded else "white", "markeredgecolor": "white" if bounded else colour}
+        axes.plot(row.bias, place, marker, markersize=5, markeredgewidth=0.3 if bounded else 0.9, zorder=4, **face)
+        if bounded:
             axes.plot([row.ci_low, row.ci_high], [place, place], color="black", linewidth=0.9, zorder=3)
+        beside = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 7, "color": "#595959"}
+        axes.annotate(f" {row.n_human}+{row.n_object}", (1, place), **beside)
     axes.set_yticks(range(len(drawn)), drawn["name"], fontsize=8)
     for tick, name in zip(axes.get_yticklabels(), drawn["name"], strict=True):
         tick.set_color(styles[groups[name]][0])
@@ -1513,8 +1474,10 @@ def _draw_bias(axes, rows, groups):
     axes.set_ylim(max(len(drawn), 1) - 0.4, -0.6)
     axes.set_xlim(-1.05, 1.05)
     missing = rows.loc[rows["bias"].isna(), "name"].tolist()
-    label = "← person     bias (95 % interval)     thing →"
-    without = textwrap.fill(f"no value: {', '.join(missing)}", 46) if missing else ""
+    label = "← person     bias (95 % interval)     thing →\nright: n of who, whose, whom + n of that, which"
+    if (drawn["ci_low"].isna()).any():
+        label += "\nhollow: too few sentences for an interval"
+    without = textwrap.fill(f"no value ({len(missing)}): {', '.join(missing)}", 62) if missing else ""
     axes.set_xlabel(f"{label}\n{without}" if missing else label, fontsize=9)
 
 
@@ -1531,23 +1494,3 @@ def _draw_pronouns(axes, rows):
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of the relative pronouns")
-
-
-def _draw_bias_by_share(axes, rows, share, groups):
-    styles = group_styles(groups.values())
-    points = [(share.get(row.name, math.nan), row.bias, row.name) for row in rows.itertuples()]
-    points = [point for point in points if not (math.isnan(point[0]) or math.isnan(point[1]))]
-    axes.axhline(0, color="#999999", linewidth=0.8, zorder=1)
-    together = {}
-    for x, y, name in points:
-        colour, marker = styles[groups[name]]
-        axes.plot(x, y, marker, color=colour, markersize=7, markeredgecolor="white", markeredgewidth=0.3, zorder=3)
-        together.setdefault((x, y), []).append(name)
-    for (x, y), names in together.items():
-        # Names on one point would cover each other.
-        label = ", ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more"
-        axes.annotate(f" {label}", (x, y), fontsize=6, color=styles[groups[names[-1]]][0], va="bottom", zorder=2)
-    axes.annotate(f"n = {len(points)} names", (0.02, 0.98), xycoords="axes fraction", va="top", fontsize=8)
-    axes.set_xlim(-0.05, 1.15)
-    axes.set_ylim(-1.1, 1.1)
-    axes.set_xlabel("share of that and which")

@@ -153,8 +153,8 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     pandas.DataFrame
         ``name n_human n_object bias ci_low ci_high n_left_out reason``: the sentences of H and of O with all
         probabilities; bias from −1 (always the person) to 1 (always the thing); the sentences without
-        probabilities. Without a sentence in H or in O there is no bias, with one sentence in either no interval, and
-        reason says so: a mean over nothing is not 0. For several names together give them one name.
+        probabilities. Without a sentence in H or in O there is no bias; with one sentence in either, or if all of H and
+        all of O come out alike, no interval; reason says so. For several names together give them one name.
 
     Raises
     ------
@@ -620,10 +620,13 @@ def _bias(samples, options):
     missing = [f"no sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 0]
     if missing:
         return *sizes, np.nan, np.nan, np.nan, "; ".join(missing)
-    single = [f"one sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 1]
-    interval = statistics.bootstrap_interval(tuple(samples), _difference_of_means, **options)
-    reason = f"no interval: {', '.join(single)}" if single else ""
-    return *sizes, float(_difference_of_means(*samples)), *interval, reason
+    bias = float(_difference_of_means(*samples))
+    why = [f"one sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 1]
+    if not why and all((sample == sample[0]).all() for sample in samples):
+        why = ["all sentences of a kind come out alike"]
+    if why:
+        return *sizes, bias, np.nan, np.nan, f"no interval: {', '.join(why)}"
+    return *sizes, bias, *statistics.bootstrap_interval(tuple(samples), _difference_of_means, **options), ""
 
 
 def _difference_of_means(human, object_, axis=-1):

@@ -26,8 +26,12 @@ RESOLVERS = {
 LEARNED, HELD_OUT = "documents trained on", "documents held out"
 SCORE_COLUMNS = ["resolver", *coreference.SCORE_COLUMNS, "chance"]
 
-_COMPARED = ["model", "resolver", "first", "second", "measure", "group", "value_first", "value_second", "difference"]
-_COMPARED += ["ci_low", "ci_high", "only_first", "only_second", "p_value", "p_holm", "n"]
+# What tells most comes first: a report shows the first dozen columns without scrolling.
+REPORTED = ["model", "condition", "resolver", "measure", "group", "value", "ci_low", "ci_high", "p_value", "n"]
+REPORTED += ["chance", "n_named", "n_left_out", "precision", "recall", "duplicates", "head", "reason"]
+
+_COMPARED = ["model", "resolver", "first", "second", "measure", "group", "difference", "ci_low", "ci_high"]
+_COMPARED += ["p_value", "p_holm", "n", "value_first", "value_second", "only_first", "only_second"]
 _ANSWERED = ["resolver", "ID", "A-coref", "B-coref", "score_a", "score_b", "inexact", "reason"]
 # The first part of the names of OntoNotes' documents.
 _ONTONOTES = ("bc/", "bn/", "mz/", "nw/", "pt/", "tc/", "wb/")
@@ -251,14 +255,13 @@ def figure_rows(scores):
     pandas.DataFrame
     """
     usable = scores[scores["resolver"].isin(LIKELIHOODS) & (scores["head"] == "kept") & scores["value"].notna()]
-    rows = usable.assign(
+    of_bias = usable["measure"] == "GAP bias"
+    return usable.assign(
         panel=usable["measure"] + ", " + usable["resolver"],
-        label=usable["model"],
-        neutral=usable["chance"].where(usable["measure"] == "GAP F1", 1.0),
+        label=usable["model"] + (", " + usable["group"]).where(~of_bias, ""),
+        neutral=usable["chance"].where(~of_bias, 1.0),
+        group=usable["condition"],
     )
-    f1 = rows["measure"] == "GAP F1"
-    rows["group"] = rows["condition"].where(~f1, rows["condition"] + ", " + rows["group"])
-    return rows
 
 
 def in_short(scores):

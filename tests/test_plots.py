@@ -561,6 +561,8 @@ def test_figures_of_explorers_refuse_odd_frames(draw):
 BIAS = pd.DataFrame(
     {
         "name": ["pig", "cow", "dog", "human"],
+        "n_human": [4, 0, 1, 6],
+        "n_object": [3, 2, 5, 7],
         "bias": [0.5, np.nan, -0.2, 0.0],
         "ci_low": [0.1, np.nan, np.nan, -0.3],
         "ci_high": [0.9, np.nan, np.nan, 0.3],
@@ -590,7 +592,10 @@ def test_bias_bars_are_sorted_and_say_who_has_none():
     assert [bar.get_y() + bar.get_height() / 2 for bar in axes.patches] == pytest.approx([0, 1, 2])
     intervals = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) == 2 and line.get_color() == "black"]
     assert [list(interval) for interval in intervals if list(interval) != [0, 0]] == [[0.1, 0.9], [-0.3, 0.3]]
-    assert axes.get_xlabel().endswith("no value: cow")
+    assert axes.get_xlabel().endswith("no value (1): cow") and "hollow" in axes.get_xlabel()
+    markers = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    assert [line.get_markerfacecolor() == "white" for line in markers] == [False, False, True]
+    assert {" 4+3", " 6+7", " 1+5"} <= set(texts(figure))
     assert axes.get_yticklabels()[0].get_color() == plots.GROUP_COLOURS["farm"]
     figure = plots.object_bias_bars(pd.concat([BIAS.assign(model="a"), BIAS.assign(model="b")]), GROUPS, "Title")
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
@@ -609,25 +614,12 @@ def test_pronoun_shares_are_stacked_to_one():
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
 
 
-def test_bias_over_share_has_a_point_a_name_with_both():
-    bias = pd.concat([BIAS, BIAS.iloc[:1].assign(name="hen")], ignore_index=True)
-    counts = pd.concat([COUNTS, COUNTS.iloc[1:2].assign(name="hen")], ignore_index=True)
-    figure = plots.bias_by_share(bias, counts, GROUPS | {"hen": "farm"}, "Title")
-    axes = figure.axes[0]
-    points = [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines if line.get_marker() != "None"]
-    assert points == [(0.8, 0.5), (0.25, -0.2), (0.8, 0.5)]
-    assert {"n = 3 names", " pig, hen", " dog"} <= set(texts(figure))
-
-
 def test_figures_of_relatives_refuse_what_they_cannot_draw():
-    for call in (plots.object_bias_bars, lambda frame, *rest: plots.bias_by_share(frame, COUNTS, *rest)):
-        with pytest.raises(ValueError, match="lacks the column"):
-            call(BIAS.drop(columns="bias"), GROUPS, "Title")
-        with pytest.raises(ValueError, match="no row"):
-            call(BIAS.iloc[:0], GROUPS, "Title")
-        with pytest.raises(ValueError, match="no group for cow"):
-            call(BIAS, {"pig": "farm", "dog": "companion", "human": "human"}, "Title")
+    with pytest.raises(ValueError, match="lacks the column"):
+        plots.object_bias_bars(BIAS.drop(columns="bias"), GROUPS, "Title")
+    with pytest.raises(ValueError, match="no row"):
+        plots.object_bias_bars(BIAS.iloc[:0], GROUPS, "Title")
+    with pytest.raises(ValueError, match="no group for cow"):
+        plots.object_bias_bars(BIAS, {"pig": "farm", "dog": "companion", "human": "human"}, "Title")
     with pytest.raises(ValueError, match="no name has a relative pronoun"):
         plots.pronoun_shares(COUNTS.iloc[2:], "Title")
-    with pytest.raises(ValueError, match="a name twice"):
-        plots.bias_by_share(BIAS, pd.concat([COUNTS, COUNTS]), GROUPS, "Title")

@@ -37,7 +37,7 @@ def test_every_score_has_its_columns_n_and_test_or_interval(run):
     assert tested.value.notna().all() and tested.p_value.between(0, 1).all()
     shifts = scores[scores.measure == "sentiment_shift"]
     assert ((shifts.ci_low <= shifts.value) & (shifts.value <= shifts.ci_high)).all()
-    # One sentence of either kind has no interval.
+    # One sentence of either kind, or none that differs, has no interval.
     of_corpus = scores[scores.measure.isin(["object_bias", "pppl"])].dropna(subset="ci_low")
     assert len(of_corpus) > 20
     assert ((of_corpus.ci_low <= of_corpus.value) & (of_corpus.value <= of_corpus.ci_high)).all()
@@ -98,6 +98,9 @@ def test_bias_in_real_sentences_is_that_of_the_plain_definition(run):
     assert len(table) == 46 and table.bias.notna().sum() > 40
     scores = read_scores(run.results).query("measure == 'object_bias'").set_index("group")["value"]
     pd.testing.assert_series_equal(scores.loc[table.name], table.set_index("name").bias, check_names=False)
+    scored = read(run, "relatives")
+    everyone = bias_by_hand(scored[(scored.name != "human") & scored.that.notna()])
+    assert scores["all but human"] == pytest.approx(everyone)
 
 
 def test_counts_and_correlation_are_those_of_the_sentences(run):
@@ -139,7 +142,7 @@ def test_the_report_says_what_it_is_and_stays_small(run):
 
 def test_plain_papermill_runs_it_from_any_folder(tmp_path):
     command = [sys.executable, "-m", "papermill", str(NOTEBOOK), "out.ipynb"]
-    command += ["-f", str(ROOT / "params" / "speciesism" / "demo.yaml")]
+    command += ["-f", str(ROOT / "params" / "speciesism" / "demo.yaml"), "-p", "corpus", ""]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     scores = read_scores(tmp_path / "outputs/speciesism/adhoc/results")
@@ -148,7 +151,8 @@ def test_plain_papermill_runs_it_from_any_folder(tmp_path):
 
 def test_other_tokenizers_and_several_models(tiny_folder, tmp_path):
     names = tmp_path / "names.csv"
-    names.write_text("name,group\ndog,pet\ncat,pet\nhorse,farm\nrabbit,farm\n")
+    too_long = "dog " * 200
+    names.write_text(f"name,group\ndog,pet\ncat,pet\nhorse,farm\nrabbit,farm\n{too_long}x,farm\n")
     models = [str(tiny_folder("roberta")), str(tiny_folder("xlm_roberta"))]
     given = {"models": models, "names_file": str(names), "min_z": 1.0, "min_z_curve": [1.0], "n_clusters": 2}
     run = runs.run(NOTEBOOK, params=given, out=tmp_path)
@@ -161,18 +165,11 @@ def test_other_tokenizers_and_several_models(tiny_folder, tmp_path):
     assert set(read(run, "claims").status[7:]) == {"not testable here"}
     top = read(run, "top_words")
     assert set(top.name) == {"dog", "cat", "horse", "rabbit"} and not top.word.str.contains("[Ġ▁]").any()
-
-
-def test_a_name_that_cannot_be_scored_is_counted_in_every_score(tiny_folder, tmp_path):
-    names = tmp_path / "names.csv"
-    names.write_text(f"name,group\ndog,pet\ncat,pet\nhorse,farm\nrabbit,farm\n{'dog ' * 80}x,farm\n")
-    given = {"models": [str(tiny_folder("bert_cased"))], "names_file": str(names), "min_z": 1.0, "min_z_curve": [1.0]}
-    run = runs.run(NOTEBOOK, params=given | {"n_clusters": 2}, out=tmp_path)
-    assert run.ok, run.error
-    scores = read_scores(run.results)
-    left_out = scores.groupby("measure")["n_left_out"].min()
-    assert left_out["adjusted_rand"] == left_out["group_cohesion"] == 1 and left_out["sentiment_shift"] >= 1
-    assert read(run, "kept").reason.str.startswith("too long").sum() == 1
+    # A name that cannot be scored is counted in every score.
+    left_out = scores.groupby(["model", "measure"])["n_left_out"].min().unstack()
+    assert (left_out["adjusted_rand"] == 1).all() and (left_out["group_cohesion"] == 1).all()
+    assert (left_out["sentiment_shift"] >= 1).all()
+    assert read(run, "kept").reason.str.startswith("too long").sum() == 2
 
 
 def test_a_model_of_the_study_is_set_beside_the_published_words(tiny_folder, tmp_path):
@@ -237,4 +234,4 @@ def test_a_corpus_without_animals_ends_in_a_report(tiny_folder, tmp_path):
     assert read(run, "object_bias").bias.isna().all() and read(run, "counts").n.eq(0).all()
     assert read(run, "pppl").reasons.tolist() == ["no sentence was given"]
     scores = read_scores(run.results).query("measure in ('object_bias', 'pppl')")
-    assert len(scores) == 47 and scores.value.isna().all() and scores.n.eq(0).all()
+    assert len(scores) == 48 and scores.value.isna().all() and scores.n.eq(0).all()
