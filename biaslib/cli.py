@@ -86,8 +86,11 @@ _GUARD = "\0"
 def _guarded(argv):
     """Mark the values of -p, lest argparse take -1e-3 for an option; no argument can hold a NUL."""
     marked = list(argv)
-    for at in range(2, len(marked)):
-        if marked[at - 2] in ("-p", "--parameter"):
+    for at in range(1, len(marked)):
+        if marked[at - 1] in ("-p", "--parameter") and "=" in marked[at]:
+            name, _, value = marked[at].partition("=")
+            raise _UsageError(f"-p takes a name and a value apart: -p {name} {value}")
+        if at > 1 and marked[at - 2] in ("-p", "--parameter"):
             marked[at] = _GUARD + marked[at]
     return marked
 

@@ -21,7 +21,7 @@ from biaslib import datasets
 from biaslib.conll import CLUSTER_COLUMNS, KEYS, Documents
 from biaslib.statistics import bootstrap_sums, check_count, holm, mcnemar
 from biaslib.templates import DATA, check_columns
-from biaslib.tokens import MASK, encode
+from biaslib.tokens import MASK, check_loaded, encode
 
 GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 EMBEDDED_GAP = "gap_sample"
@@ -494,6 +494,7 @@ def resolve_by_likelihood(lm, gap, *, variant="original", batch_tokens=None, pro
     """
     from biaslib import scoring
 
+    check_loaded(lm)
     gap = checked_gap(gap)
     places = [_place_of(lm, row) for row in gap.to_dict("records")]
     usable = [n for n, place in enumerate(places) if "reason" not in place]

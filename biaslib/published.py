@@ -209,11 +209,13 @@ def verdict_by_range(frame, ranges, *, name, value):
     >>> verdict_by_range(frame, {"law": (0, 2), "cook": (-2, 0)}, name="contrast", value="d")
     ('seen', 'demo: law 0.4, cook -0.3')
     """
+    if frame.empty:
+        return verdict(None, "no model that it is about has been scored in this run")
     wide = frame.pivot(index="model", columns=name, values=value)
     without = [key for key in ranges if key not in wide or wide[key].isna().any()]
-    if without or wide.empty:
+    if without:
         more = f" and {len(without) - 3} more" if len(without) > 3 else ""
-        return verdict(None, f"no value for {', '.join(without[:3]) or 'any'}{more}")
+        return verdict(None, f"no value for {', '.join(without[:3])}{more}")
     inside = all(wide[key].between(low, high, inclusive="neither").all() for key, (low, high) in ranges.items())
     found = {model: {key: round(float(row[key]), 2) for key in ranges} for model, row in wide.iterrows()}
     return verdict(inside, in_words(found))

@@ -28,7 +28,7 @@ from biaslib.relative_pronouns import (
 )
 from biaslib.templates import check_columns, names_of
 from biaslib.texts import corpus_files, read_texts
-from biaslib.tokens import MASK, mask_positions
+from biaslib.tokens import MASK, check_loaded, mask_positions
 
 __all__ = (
     "HUMAN_PRONOUNS",
@@ -117,6 +117,7 @@ def relative_probabilities(lm, relatives, *, batch_tokens=None, progress=False):
     >>> bool((scored.loc[0, "that"] > scored.loc[0, "whose"]) and (scored["reason"] == "").all())
     True
     """
+    check_loaded(lm)
     check_columns(relatives, ("sentence", "start", "end"))
     present = [column for column in (*PRONOUNS, "reason") if column in relatives]
     if present:

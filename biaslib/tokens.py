@@ -48,10 +48,15 @@ def as_sentences(sentences) -> list[str]:
     return sentences
 
 
-def encode(lm, sentences: Sequence[str]) -> list[Encoded]:
-    """Encode texts, `[MASK]` standing for the model's own mask token, nothing cut off."""
+def check_loaded(lm) -> None:
+    """Refuse what is no loaded model, such as a name."""
     if not hasattr(lm, "tokenizer"):
         raise TypeError(f"{lm!r} is no loaded model: give load_masked_lm({lm!r})")
+
+
+def encode(lm, sentences: Sequence[str]) -> list[Encoded]:
+    """Encode texts, `[MASK]` standing for the model's own mask token, nothing cut off."""
+    check_loaded(lm)
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in as_sentences(sentences)]
     if not texts:
         return []
@@ -255,6 +260,7 @@ def describe_vocabulary(lm) -> pd.DataFrame:
         the mark of a word's start gone, a continuation marked ``##`` in every tokenizer family; no two are the
         same), kind ("word", "piece" of a word, "special", "not a word": no letter in it).
     """
+    check_loaded(lm)
     tokens, texts, starts = _vocabulary(lm.tokenizer, lm.vocabulary_size, len(lm.tokenizer))
     special = _special_entries(lm.tokenizer, tokens)
     read = zip(tokens, texts, starts, special, strict=True)

@@ -38,6 +38,7 @@ def folder(tmp_path, monkeypatch):
         ("run paper -p min_z nan", "finite"),
         ("run paper -p min_z 1 -p min_z 2", "-p min_z is given twice"),
         ("run paper -p min_z", "expected 2 arguments"),
+        ("run paper -p min_z=1 --name x", "-p takes a name and a value apart: -p min_z 1"),
         ("run paper -f broken", 'quote it, e.g. "yes"'),
         ("run paper -f dmeo", "did you mean 'demo'?"),
         ("run paper -f no/such.yaml", "no parameters file 'no/such.yaml'"),

@@ -1,8 +1,11 @@
+import pandas as pd
 import pytest
 import tiny_models
 
 from biaslib import scoring, tokens
+from biaslib.coreference import read_gap, resolve_by_likelihood
 from biaslib.models import load_masked_lm
+from biaslib.relatives import relative_probabilities
 
 
 def entry(lm, sentence, word):
@@ -164,3 +167,14 @@ def test_unused_entries_of_the_demo_model_are_special(demo):
         "not a word",
         "word",
     ]
+
+
+def test_a_name_in_the_place_of_a_model_is_named():
+    found = pd.DataFrame({"sentence": ["The dog who slept."], "start": [8], "end": [11]})
+    for call in (
+        lambda: tokens.describe_vocabulary("demo"),
+        lambda: relative_probabilities("demo", found),
+        lambda: resolve_by_likelihood("demo", read_gap()),
+    ):
+        with pytest.raises(TypeError, match=r"give load_masked_lm\('demo'\)"):
+            call()
