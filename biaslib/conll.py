@@ -23,9 +23,9 @@ PATTERNS = ("*gold_conll", "*.conll", "*_conll")
 
 _COLUMNS = 12
 _WORD, _SPEAKER = 3, 9
-_BEGIN = re.compile(r"#begin document \(?(?P<document>[^()]+?)\)?(?:;\s*part\s+(?P<part>\d+))?;?\s*")
-_MARK = re.compile(r"(?P<open>\()?(?P<cluster>\d+)(?P<close>\))?")
-_NOTHING = ("-", "_", "*")
+_BEGIN = re.compile(r"#begin document \(?(?P<document>[^()\s;][^()]*?)\)?(?:;\s*part\s+(?P<part>[0-9]{1,18}))?;?\s*")
+_MARK = re.compile(r"(?P<open>\()?(?P<cluster>[0-9]{1,18})(?P<close>\))?")
+_NOTHING = ("-", "_", "*", "")
 # OntoNotes writes a full stop and a question mark of transcribed speech with a slash.
 _ESCAPED = {"/.": ".", "/?": "?"}
 
@@ -71,15 +71,17 @@ def read_conll(source="coreference_sample"):
     Returns
     -------
     Documents
-        In file order. A mention that the file lists twice in a cluster counts once, and clusters that share a mention
-        are one, with a warning. ``/.`` and ``/?``, which stand for ``.`` and ``?`` in OntoNotes, are read as these.
+        In file order. Columns are divided by tabs in a line that has any, else by spaces. A mention that the file lists
+        twice in a cluster counts once, and clusters that share a mention are one, with a warning. ``/.`` and ``/?``,
+        which stand for ``.`` and ``?`` in OntoNotes, are read as these.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file, or no CoNLL file in the folder.
     ValueError
-        If a file is not of this form, or a part of a document comes twice; it names the file and the line.
+        If a file is not of this form or holds no word, or a part of a document comes twice; it names the file and the
+        line.
 
     Warns
     -----
@@ -95,7 +97,10 @@ def read_conll(source="coreference_sample"):
     sources = [source] if isinstance(source, str | Path) else list(source)
     words, clusters, seen, joined = [], [], {}, 0
     for path in (path for one in sources for path in _files(one)):
-        for part in _parts(path):
+        parts = list(_parts(path))
+        if not any(part["words"] for part in parts):
+            raise ValueError(f"{path} holds no document with a word")
+        for part in parts:
             key = part["document"], part["part"]
             if key in seen:
                 raise ValueError(f"{part['where']}: part {key[1]} of {key[0]} stands already in {seen[key]}")
@@ -172,7 +177,8 @@ def _parts(path):
     part = None
     number = 0
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        # A word may hold a line end or space of another kind.
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 where = f"{path}, line {number}"
                 if line.startswith("#begin document"):
@@ -185,17 +191,22 @@ def _parts(path):
                     _end_sentence(where, part)
                     yield part
                     part = None
-                elif not line.strip():
+                elif not line.strip(" \t\r\n"):
                     if part:
                         _end_sentence(where, part)
                 elif part:
-                    _add_word(where, part, line.split())
+                    _add_word(where, part, _fields(line.rstrip("\r\n")))
                 elif not line.startswith("#"):
                     raise ValueError(f"{where}: a word outside a document: '#begin document (NAME); part 000' is due")
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line {number + 1}: not UTF-8: convert the file") from None
     if part:
         raise ValueError(f"{path}, line {number}: the file ends before {part['document']} has its '#end document'")
+
+
+def _fields(line):
+    """Split a line at its tabs, which keep the spaces in a cell, or else at spaces."""
+    return [cell.strip(" ") for cell in line.split("\t")] if "\t" in line else re.findall("[^ ]+", line)
 
 
 def _begun(where, line):
@@ -220,6 +231,8 @@ def _add_word(where, part, fields):
         raise ValueError(f"{where}: a word has {len(fields)} columns, at least {_COLUMNS} are due")
     if fields[2] != str(part["in_sentence"]):
         raise ValueError(f"{where}: word number {fields[2]} where {part['in_sentence']} is due in this sentence")
+    if not fields[_WORD]:
+        raise ValueError(f"{where}: column {_WORD + 1}, the word, is empty")
     position = len(part["words"])
     word = _ESCAPED.get(fields[_WORD], fields[_WORD])
     speaker = "-" if fields[_SPEAKER] in _NOTHING else fields[_SPEAKER]

@@ -121,6 +121,15 @@ def test_tabs_and_underlines_as_other_corpora_have_them(tmp_path):
     assert documents.clusters["text"].tolist() == ["Usher"]
 
 
+def test_cells_between_tabs_keep_their_spaces_and_words_spaces_of_other_kinds(tmp_path):
+    lines = SPEECH.replace("neighbour  NN", "a\u00a0b\u0085c\u2028d\re  NN").split("\n")
+    lines[1] = "\t".join(lines[1].split()).replace("Speaker#1", "Al Gore")
+    (tmp_path / "one.conll").write_bytes("\r\n".join(lines).encode())
+    words = read_conll(tmp_path / "one.conll").words
+    assert words["speaker"].tolist()[:2] == ["Al Gore", "Speaker#1"]
+    assert words["word"].tolist()[:3] == ["The", "a\u00a0b\u0085c\u2028d\re", "'s"]
+
+
 def test_clusters_that_share_a_mention_are_joined_and_said(tmp_path):
     text = SPEECH.replace("It  PRP        (TOP*    -   -  -  Speaker_Two  *      (3)", "It * * * * - - * (3)|(9)|(3)")
     text = text.replace("      (7)\n", "      (9)\n")
@@ -138,12 +147,15 @@ LINES = SPEECH.splitlines(keepends=True)
     [
         (LINES[1] + SPEECH, 1, "a word outside a document"),
         ("#begin document\n", 1, "write '#begin document"),
+        ("#begin document ; part 000\n", 1, "write '#begin document"),
         (SPEECH.replace("#end document\n", ""), 11, "ends before bc/cctv/00/cctv_0001 has its '#end document'"),
         (SPEECH.replace("#end document\n", SPEECH), 12, "begins before"),
         (SPEECH + "#end document\n", 13, "ends that has not begun"),
         (SPEECH.replace("3)\n", "-\n", 1), 7, "a mention of cluster 3 is still open where the sentence ends"),
         (SPEECH.replace("(3|(7", "(3"), 3, "a mention of cluster 7 is closed that is not open"),
         (SPEECH.replace("(3|(7", "(3;(7"), 2, r"'\(3;\(7' in the last column is no mark"),
+        (SPEECH.replace("(3|(7", f"({'9' * 20}"), 2, r"'\(9{20}' in the last column is no mark"),
+        (SPEECH.replace(LINES[1], "\t".join([*"x10", "", *LINES[1].split()[4:]]) + "\n"), 2, "the word, is empty"),
         (SPEECH.replace("(3|(7", "3|(7"), 2, "'3' in the last column is no mark"),
         (SPEECH.replace("  1  1       saw", "  1  2       saw"), 9, "word number 2 where 1 is due"),
         (SPEECH.replace("  -   -  -  Speaker#1", "  -", 1), 2, "a word has 10 columns, at least 12 are due"),
@@ -155,6 +167,12 @@ def test_a_malformed_file_is_one_line_with_its_place(tmp_path, text, line, messa
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}, line {line}: .*{message}") as error:
         read_conll(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "#begin document (x)\n#end document\n"])
+def test_a_file_without_a_word_is_said(tmp_path, text):
+    with pytest.raises(ValueError, match=r"one.conll holds no document with a word"):
+        read_conll(write(tmp_path / "one.conll", text))
 
 
 def test_a_file_of_another_encoding_is_said(tmp_path):
