@@ -5,7 +5,6 @@ Pronouns", TACL 6, 605-617; Pradhan, Luo, Recasens, Hovy, Ng & Strube (2014), "S
 Predicted Mentions: A Reference Implementation", ACL. The resolver that is trained: `biaslib.coreference_training`.
 """
 
-import csv
 import math
 import re
 import warnings
@@ -153,8 +152,8 @@ def read_gap(source=EMBEDDED_GAP):
     Raises
     ------
     ValueError
-        If a column is missing, a row has too few or many fields, a flag is neither TRUE nor FALSE, or the offsets of
-        a row do not point at its pronoun and names; it names the rows by ID.
+        If a column is missing or comes twice, a row has too few or many fields or no ID, a flag is neither TRUE nor
+        FALSE, or the offsets of a row do not point at its pronoun and names; it names the rows by ID.
     biaslib.datasets.DatasetError
         If `source` is neither a file nor the name of a data set, or the set cannot be had.
 
@@ -167,18 +166,20 @@ def read_gap(source=EMBEDDED_GAP):
     path = DATA / f"{EMBEDDED_GAP}.tsv" if str(source) == EMBEDDED_GAP else Path(source)
     path = path if path.is_file() else datasets.path(str(source))
     try:
-        # Not splitlines: a text may hold line ends of other kinds.
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    except (UnicodeDecodeError, ValueError):
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
         raise ValueError(f"{path} is no table in UTF-8 separated by tabs") from None
+    # Not splitlines: a text may hold line ends of other kinds.
+    header, *rows = [line.split("\t") for line in re.split("\r?\n", re.sub(r"(\r?\n *)+\Z", "", text))]
     missing = [column for column in GAP_COLUMNS if column not in header]
     if missing:
         raise ValueError(f"{path} lacks the column(s) {', '.join(missing)}: its first line has to name GAP's columns")
+    if len(set(header)) < len(header):
+        raise ValueError(f"{path}: the first line names a column twice: {', '.join(header)}")
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise ValueError(f"{path}, row {number}: {len(row)} fields, {len(header)} are due")
-    return checked_gap(pd.DataFrame(rows, columns=header, dtype=str)[list(GAP_COLUMNS)], f"{path}: ")
+    return checked_gap(pd.DataFrame(rows, columns=header, dtype=str)[list(GAP_COLUMNS)], f"{path}: ", first_row=2)
 
 
 def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, n_permutations=9999, confidence=0.95):
@@ -207,7 +208,8 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, n_permutations=99
     Warns
     -----
     UserWarning
-        When predictions are about pronouns that the gold does not have, or some pronouns have no row in them.
+        When predictions are about pronouns that the gold does not have, some pronouns have no row in them, or some
+        stand more than once in the gold.
 
     Notes
     -----
@@ -225,6 +227,7 @@ def gap_scores(gold, predictions, *, seed=0, n_resamples=2000, n_permutations=99
     (True, ('2',))
     """
     gold, gold_twice = _gold_rows(gold)
+    _warn_of_duplicates(gold_twice)
     counts, notes = _gap_counts(gold, predictions)
     if notes["unknown"]:
         warnings.warn(
@@ -315,6 +318,11 @@ def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=99
     ValueError
         As `gap_scores` does, and if there are fewer than two conditions.
 
+    Warns
+    -----
+    UserWarning
+        When pronouns stand more than once in the gold, of which the first counts.
+
     Examples
     --------
     >>> gold = pd.DataFrame({"ID": list("abc"), "Pronoun": ["she", "he", "her"], "A-coref": True, "B-coref": False})
@@ -323,7 +331,8 @@ def compare_gap(gold, conditions, *, seed=0, n_resamples=2000, n_permutations=99
     >>> compared[["difference", "only_second", "p_value"]].head(1).values.tolist()
     [[100.0, 3, 0.25]]
     """
-    gold, _ = _gold_rows(gold)
+    gold, gold_twice = _gold_rows(gold)
+    _warn_of_duplicates(gold_twice)
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     counts = {name: _gap_counts(gold, part)[0] for name, part in _conditions(conditions).items()}
     rows = []
@@ -363,8 +372,8 @@ def conll_scores(gold, predicted, *, seed=0, n_resamples=2000, confidence=0.95):
     Raises
     ------
     ValueError
-        If a column is missing, there is no cluster at all, a mention stands twice in a part, or clusters are
-        predicted for a document that `gold` does not have.
+        If a column is missing or holds missing values, there is no cluster at all, a mention stands twice in a part,
+        or there are predictions for a document that `gold` does not have.
     ModuleNotFoundError
         If the package coreference-eval is not installed.
 
@@ -513,21 +522,25 @@ def resolve_by_likelihood(lm, gap, *, variant="original", batch_tokens=None, pro
 # GAP's files
 
 
-def checked_gap(frame, where=""):
-    """Check rows of GAP, and give offsets as numbers and flags as booleans."""
+def checked_gap(frame, where="", *, first_row=1):
+    """Check rows of GAP, which are counted from `first_row`, and give offsets as numbers and flags as booleans."""
     check_columns(frame, [column for column in GAP_COLUMNS[:-1] if column not in _FLAGS])
     frame = frame.reset_index(drop=True)
+    for column in ("ID", "Text"):
+        empty = [number for number, value in enumerate(frame[column], first_row) if _is_missing(value)]
+        if empty:
+            raise ValueError(f"{where}no {column} in row {_some(empty)}")
     numbers = {}
     for column in ("Pronoun-offset", "A-offset", "B-offset"):
         offsets = pd.to_numeric(frame[column], errors="coerce")
-        numbers[column] = offsets.where(offsets >= 0, -1).fillna(-1).astype(int)
+        numbers[column] = offsets.where(offsets.between(0, 2**53) & (offsets % 1 == 0), -1).astype(int)
     given = [flag for flag in _FLAGS if flag in frame]
     frame = frame.assign(**numbers, **{flag: _flags(frame, flag, where).astype(bool) for flag in given})
     wrong = []
     for row in frame.to_dict("records"):
         for column in ("Pronoun", "A", "B"):
             text, start = row[column], row[f"{column}-offset"]
-            if not text or start < 0 or row["Text"][start : start + len(text)] != text:
+            if _is_missing(text) or start < 0 or row["Text"][start : start + len(text)] != text:
                 wrong.append(f"{row['ID']} ({column})")
     if wrong:
         raise ValueError(f"{where}offsets that do not point at their strings: {_some(wrong)}; they count characters")
@@ -567,7 +580,7 @@ def _gold_rows(gold):
     check_columns(gold, ("ID", "Pronoun", *_FLAGS))
     if gold.empty:
         raise ValueError("gold has no row: give the pronouns to score")
-    twice = gold["ID"][gold["ID"].duplicated()].tolist()
+    twice = gold["ID"][gold["ID"].duplicated()].unique().tolist()
     gold = gold.drop_duplicates("ID").reset_index(drop=True)
     gender = gold["Pronoun"].str.lower().map(GENDER)
     if gender.isna().any():
@@ -575,6 +588,12 @@ def _gold_rows(gold):
         raise ValueError(f"pronouns that are none of {', '.join(GENDER)}: {_some(wrong)}; leave these rows out")
     flags = {flag: _flags(gold, flag) for flag in _FLAGS}
     return gold.assign(**flags, gender=gender), twice
+
+
+def _warn_of_duplicates(names):
+    if names:
+        message = f"pronouns that stand more than once in gold, of which the first counts: {_some(names)}"
+        warnings.warn(message, stacklevel=3)
 
 
 def _gap_counts(gold, predictions):
@@ -721,6 +740,7 @@ def _conditions(conditions):
 def _exchanged(first, second, value, n_permutations, seed):
     """Test by approximate randomisation whether a value of the sums of counts differs between two conditions."""
     check_count(n_permutations, "n_permutations")
+    check_count(seed, "seed", least=0)
     rng = np.random.default_rng(seed)
     observed = abs(float(value(*second.sum(axis=0)) - value(*first.sum(axis=0))))
     change, least, at_once = second - first, observed - _SAME * max(observed, 1), max(1, 10**7 // len(first))
@@ -759,9 +779,9 @@ def _conll_counts(gold, predicted, everything=None):
         raise ValueError("neither gold nor predicted has a cluster of two mentions or more: there is nothing to score")
     if isinstance(gold, Documents):
         known = set(map(tuple, _keys_of([gold])))
-        unknown = sorted({f"{name}, part {part}" for name, part in response if (name, part) not in known})
+        unknown = [f"{name}, part {part}" for name, part in _keys_of([predicted]) if (name, part) not in known]
         if unknown:
-            raise ValueError(f"clusters are predicted for what gold does not have: {_some(unknown)}")
+            raise ValueError(f"there are predictions for what gold does not have: {_some(unknown)}")
     counts: dict[str, np.ndarray] = {}
     for name, part in _keys_of([gold, predicted]) if everything is None else everything:
         one = scorer()
@@ -775,6 +795,11 @@ def _clusters_of(source, what):
     """Collect the clusters of each part of a document as lists of spans, those of one mention left out and counted."""
     frame = source.clusters if isinstance(source, Documents) else source
     check_columns(frame, CLUSTER_COLUMNS[:-1])
+    for column in CLUSTER_COLUMNS[:-1]:
+        if frame[column].isna().any():
+            raise ValueError(f"{what}: {column} holds missing values")
+        if column in ("part", "start", "end") and any(isinstance(value, str) for value in frame[column]):
+            raise ValueError(f"{what}: {column} holds texts, give whole numbers")
     twice = frame.loc[frame.duplicated([*KEYS, "start", "end"]), KEYS].values.tolist()
     if twice:
         named = [f"{name}, part {part}" for name, part in twice]
@@ -806,7 +831,7 @@ def _place_of(lm, row):
     """Give the text around a pronoun as far as the model holds it with either name in its place, or why it cannot."""
     text, start = row["Text"], row["Pronoun-offset"]
     end = start + len(row["Pronoun"])
-    place = {"pronoun": row["Pronoun"].lower(), "A": row["A"], "B": row["B"]}
+    place = {"pronoun": row["Pronoun"].lower(), "A": _one_space(row["A"]), "B": _one_space(row["B"])}
     if MASK in text or lm.tokenizer.mask_token in text:
         return place | {"reason": f"{MASK} in the text"}
     if place["pronoun"] not in GENDER:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from biaslib import coreference, coreference_training
-from biaslib.conll import Documents, read_conll, select_documents
+from biaslib.conll import KEYS, Documents, read_conll, select_documents
 from biaslib.finetuning import OFF_THE_SHELF
 from biaslib.models import load_parser
 from biaslib.published import in_words, published_model, published_table, verdict
@@ -92,7 +92,8 @@ def read_coreference(gap_source="", conll_source="", n_learned=9):
     Raises
     ------
     ValueError
-        If no document is left to hold out, or a file is not as it should be.
+        If no document is left to hold out, a file is not as it should be, a pronoun of GAP is none that can be scored,
+        or the documents of either part have no cluster of two mentions.
     ModuleNotFoundError
         If documents are given and the extras ``coref`` and ``units`` are not installed.
 
@@ -103,6 +104,11 @@ def read_coreference(gap_source="", conll_source="", n_learned=9):
     """
     study = {"GAP"} if gap_source == "gap-test" else set()
     gap = coreference.read_gap(gap_source) if gap_source else None
+    if gap is not None:
+        if gap.empty:
+            raise ValueError(f"{gap_source} holds no row")
+        # It refuses what cannot be scored.
+        coreference.chance_f1(gap)
     if not conll_source:
         return CoreferenceData(gap, None, None, frozenset(study))
     coreference_training.check_installed()
@@ -114,7 +120,12 @@ def read_coreference(gap_source="", conll_source="", n_learned=9):
         )
     if all(name.startswith(_ONTONOTES) for name in names):
         study.add("OntoNotes")
-    parts = (select_documents(documents, part) for part in (names[:n_learned], names[n_learned:]))
+    parts = [select_documents(documents, part) for part in (names[:n_learned], names[n_learned:])]
+    for part, what in zip(parts, (LEARNED, HELD_OUT), strict=True):
+        if not part.clusters.duplicated([*KEYS, "cluster"]).any():
+            raise ValueError(
+                f"the {what} have no cluster of two mentions: {', '.join(part.words['document'].unique())}"
+            )
     return CoreferenceData(gap, *parts, frozenset(study))
 
 

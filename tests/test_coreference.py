@@ -65,6 +65,12 @@ def test_a_text_is_not_cut_at_other_line_ends(tmp_path):
     assert "\u2028" in read_gap(write(tmp_path / "gap.tsv", HEADER + row)).loc[0, "Text"]
 
 
+def test_long_texts_and_blank_lines_at_the_end_are_read(tmp_path):
+    row = ROW.replace("snow", "snow" + "!" * 200_000).replace("\t31", "\t200031")
+    (tmp_path / "gap.tsv").write_bytes((HEADER + row).replace("\n", "\r\n").encode() + b"\r\n \n")
+    assert read_gap(tmp_path / "gap.tsv")["Text"].str.len().tolist() == [200_040]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -76,6 +82,11 @@ def test_a_text_is_not_cut_at_other_line_ends(tmp_path):
         (HEADER + ROW.replace("\t31", "\t32"), r"do not point at their strings: x-1 \(Pronoun\)"),
         (HEADER + ROW.replace("\t8", "\t-35"), r"do not point at their strings: x-1 \(B\)"),
         (HEADER + ROW.replace("\t8", "\teight"), r"do not point at their strings: x-1 \(B\)"),
+        (HEADER + ROW.replace("\t8", "\tinf"), r"do not point at their strings: x-1 \(B\)"),
+        (HEADER + ROW.replace("\t8", "\t8.6"), r"do not point at their strings: x-1 \(B\)"),
+        (HEADER + ROW + ROW.replace("x-1", ""), "no ID in row 3"),
+        (HEADER.replace("URL", "URL\tA") + ROW, "names a column twice: ID, "),
+        ("", "lacks the column.*ID"),
         (HEADER + ROW.replace("\tAnn\t", "\t\t"), r"do not point at their strings: x-1 \(A\)"),
     ],
 )
@@ -144,8 +155,11 @@ def test_the_first_of_duplicates_counts_and_unknown_ones_are_named():
     assert scores.table.loc[0, ["tp", "fn"]].tolist() == [1, 0]
     assert scores.duplicates == ("1",) and scores.unknown == ("9",)
     twice = pd.concat([gold(["she"], "TF"), gold(["she"], "FT")])
-    assert gap_scores(twice, rows("TF")).table.loc[0, "f1"] == 100
-    assert gap_scores(twice, rows("TF")).duplicates == ("1",)
+    with pytest.warns(UserWarning, match="stand more than once in gold, of which the first counts: 1"):
+        scores = gap_scores(twice, rows("TF"))
+    assert scores.table.loc[0, "f1"] == 100 and scores.duplicates == ("1",)
+    with pytest.warns(UserWarning, match="stand more than once in gold, of which the first counts: 1"):
+        compare_gap(twice, {"before": rows("TF"), "after": rows("FT")})
 
 
 def test_flags_may_be_texts_and_false_is_not_true():
@@ -182,6 +196,11 @@ def test_bias_is_feminine_over_masculine():
 def test_gap_scores_refuse(gold, predictions, message):
     with pytest.raises(ValueError, match=message):
         gap_scores(gold, predictions)
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(ValueError, match="seed has to be a whole number from 0 up, not 'x'"):
+        gap_scores(gold(["she"], "TF"), rows("TF"), seed="x")
 
 
 def counted_one_by_one(gold, predictions):
@@ -425,8 +444,9 @@ def test_documents_without_clusters_count_as_documents():
     assert scores.n == 3 and scores.table["recall"].tolist() == [100] * 3
     assert scores.table["precision"].tolist() == [50] * 3
     assert conll_scores(documents, documents).f1 == 100
-    with pytest.raises(ValueError, match="does not have: d3, part 0"):
-        conll_scores(documents, mentions([], [], [], [[0, 1]]))
+    for unknown in ([[0, 1]], [[0]]):
+        with pytest.raises(ValueError, match="does not have: d3, part 0"):
+            conll_scores(documents, mentions([], [], [], unknown))
 
 
 @pytest.mark.parametrize(
@@ -435,6 +455,9 @@ def test_documents_without_clusters_count_as_documents():
         (mentions(), mentions([[1]]), "nothing to score"),
         (KEY, mentions([[1, 2], [2, 3]]), "predicted: a mention stands twice in d0, part 0"),
         (KEY.drop(columns="end"), RESPONSE, "lacks the column.*end"),
+        (KEY, RESPONSE.assign(cluster=RESPONSE["cluster"].where(RESPONSE["cluster"] > 0)), "predicted: cluster holds"),
+        (KEY.assign(part=math.nan), RESPONSE, "gold: part holds missing values"),
+        (KEY, RESPONSE.astype({"part": str}), "predicted: part holds texts, give whole numbers"),
     ],
 )
 def test_conll_scores_refuse(key, said, message):
@@ -486,6 +509,7 @@ TEXTS = [
     ("The [A:dog] saw the [B:old nurse], and <he> was kind.", "The dog saw the old nurse, and {} was kind."),
     ("[A:kindness] in London, [B:city] of <his> horse.", "kindness in London, city of {}'s horse."),
     ("<She> was not [A:doctor] or [B:goodly].", "{} was not doctor or goodly."),
+    ("is it a [A:dog \n who] of the [B:old\tnurse] with <him>?", "is it a dog who of the old nurse with {}?"),
     ("it is [A:dog]'s,  it\tis [B:rabbit]; \n <hers>", "it is dog's, it is rabbit; {}'s"),
 ]
 
@@ -498,9 +522,10 @@ def test_scores_are_plain_means_over_the_names_tokens(tiny, family, variant):
     gap = gap_rows(*(marked for marked, _ in TEXTS))
     answers = resolve_by_likelihood(lm, gap, variant=variant)
     assert answers["reason"].eq("").all() and not answers["shortened"].any()
-    assert answers["possessive"].tolist() == [False, True, False, True]
+    assert answers["possessive"].tolist() == [False, True, False, False, True]
     for row, (_, frame), names in zip(answers.itertuples(), TEXTS, gap[["A", "B"]].values, strict=True):
         for name, score, n_pieces in zip(names, row[4:6], row[6:8], strict=True):
+            name = " ".join(name.split())
             text, start = frame.format(name), frame.index("{")
             encoded = lm.tokenizer(text, return_offsets_mapping=True)
             inside = [k for k, (a, b) in enumerate(encoded["offset_mapping"]) if a < start + len(name) and b > start]
@@ -591,6 +616,8 @@ def test_no_row_is_no_error_and_wrong_arguments_are(tiny):
         resolve_by_likelihood(lm, gap.assign(**{"A-offset": 3}))
     with pytest.raises(ValueError, match=r"lacks the column.*Text"):
         resolve_by_likelihood(lm, gap.drop(columns="Text"))
+    with pytest.raises(ValueError, match=r"no Text in row 1"):
+        resolve_by_likelihood(lm, gap.assign(Text=None))
     # What has no answers yet can be resolved.
     assert len(resolve_by_likelihood(lm, gap.drop(columns=["A-coref", "B-coref"]))) == 1
 

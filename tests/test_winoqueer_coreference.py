@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from biaslib import winoqueer_coreference as study
-from biaslib.conll import read_conll
+from biaslib.conll import Documents, read_conll
+from biaslib.coreference import read_gap
 from biaslib.finetuning import OFF_THE_SHELF
 
 MODELS = ["bert-base-cased", "bert-large-cased", "spanbert-base-cased", "spanbert-large-cased"]
@@ -44,6 +45,29 @@ def test_documents_are_split_in_their_order():
 def test_a_split_that_leaves_nothing_is_refused(n):
     with pytest.raises(ValueError, match=f"n_learned is {n}: of 12 documents, 1 to 11"):
         study.read_coreference("", "coreference_sample", n)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [(0, "gap.tsv holds no row"), (1, r"none of she, .*: sample-1 \('Brandt'\)")],
+)
+def test_rows_that_cannot_be_scored_are_said_at_once(tmp_path, lines, message):
+    gap = read_gap().head(lines)
+    gap = gap.assign(Pronoun="Brandt", **{"Pronoun-offset": gap["Text"].str.index("Brandt") if lines else 0})
+    gap.to_csv(tmp_path / "gap.tsv", sep="\t", index=False)
+    with pytest.raises(ValueError, match=message):
+        study.read_coreference(str(tmp_path / "gap.tsv"))
+
+
+@pytest.mark.parametrize(("n", "what"), [(11, "held out"), (1, "trained on")])
+def test_documents_without_a_cluster_of_two_are_said_at_once(monkeypatch, n, what):
+    documents = read_conll("coreference_sample")
+    name = documents.words["document"].unique()[0 if n == 1 else -1]
+    clusters = documents.clusters[documents.clusters["document"] != name]
+    clusters = pd.concat([clusters, documents.clusters[documents.clusters["document"] == name].head(1)])
+    monkeypatch.setattr(study, "read_conll", lambda source: Documents(documents.words, clusters))
+    with pytest.raises(ValueError, match=f"the documents {what} have no cluster of two mentions: {name}"):
+        study.read_coreference("", "some.conll", n)
 
 
 def test_a_missing_extra_is_named_only_where_documents_are_given(monkeypatch):
