@@ -660,7 +660,9 @@ def _check_out(out):
     held, parts = {path.name for path in out.iterdir()} if out.is_dir() else set(), {_ENCODER, _LAYERS, _ABOUT}
     if held and held != parts:
         what, names = ("holds", held - parts) if held - parts else ("lacks", parts - held)
-        raise ValueError(f"folder {str(out)!r} is no resolver, it {what} {', '.join(sorted(names))}: name another one")
+        raise ValueError(
+            f"folder {str(out)!r} is no resolver, it {what} {', '.join(sorted(names)[:3])}: name another one"
+        )
     return out
 
 
