@@ -2,12 +2,15 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 import warnings
 from pathlib import Path
 
 from . import __version__
+
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")
 
 
 class _UsageError(ValueError):
@@ -50,7 +53,9 @@ def main(argv=None):
     """
     if argv is None:
         # A batch system that ends a job leaves, like Ctrl-C, a partial report rather than a hidden folder.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _interrupt_at("SIGTERM")
+        # A terminal that is closed.
+        _interrupt_at("SIGHUP")
     try:
         arguments = _parser().parse_args(_guarded(sys.argv[1:] if argv is None else argv))
         return arguments.action(arguments)
@@ -62,9 +67,21 @@ def main(argv=None):
         return _complain(error, 2)
 
 
+def _interrupt_at(name):
+    """Take a signal for Ctrl-C, where there is such a signal and it is not ignored, as under nohup."""
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler)
+
+
 def _complain(message, code):
-    print("biaslib:", " ".join(str(message).split()), file=sys.stderr)
+    print("biaslib:", _plain(" ".join(str(message).split())), file=sys.stderr)
     return code
+
+
+def _plain(text):
+    """Leave out what a terminal would take for a command."""
+    return _CONTROL.sub("", text)
 
 
 def _parser():
@@ -242,6 +259,7 @@ def _sweep(arguments):
 
 def _print_rows(rows):
     """Print a table of texts, seconds to the right."""
+    rows = [tuple(map(_plain, row)) for row in rows]
     seconds = rows[0].index("seconds")
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -24,11 +24,12 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -44,7 +45,7 @@ COLUMNS = ("notebook", "run", "status", "seconds", "report", "error")
 
 _KEYS = ("params", "grid", "set")
 _LONGEST_NAME = 80
-_CHILD = "from biaslib.sweeps import _run_from_input; _run_from_input()"
+_CHILD = "import sys; from biaslib.sweeps import _run_from_input; _run_from_input(sys.argv[1])"
 
 
 class Job(NamedTuple):
@@ -264,14 +265,27 @@ def _run_in_folder(folder, job):
 def _run_apart(job, *, folder=None, environment=None, running=None, stop=None):
     """Run a job in a process of its own, so that whatever ends it ends no other."""
     start = time.perf_counter()
+    try:
+        # Files rather than pipes: what the notebook starts may write to a pipe, or hold it open.
+        with tempfile.TemporaryDirectory(prefix="biaslib-", ignore_cleanup_errors=True) as private:
+            result, errors = Path(private, "result.json"), Path(private, "errors.txt")
+            with open(errors, "wb") as stream:
+                code = _wait_for(job, result, stream, folder, environment, running, stop)
+            ok, report, error = _outcome(code, result, errors)
+    except Exception as problem:
+        return _failure(f"{type(problem).__name__}: {problem}")
+    return "ok" if ok else "failed", round(time.perf_counter() - start, 3), report, error
+
+
+def _wait_for(job, result, errors, folder, environment, running, stop):
+    """Run a job's process to its end and give its exit code."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _CHILD],
+        [sys.executable, "-c", _CHILD, str(result)],
         cwd=folder,
         env=environment,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
         # Ctrl-C reaches this process alone, which then ends its runs.
         start_new_session=True,
     )
@@ -279,20 +293,19 @@ def _run_apart(job, *, folder=None, environment=None, running=None, stop=None):
         running.add(process)
         if stop.is_set():
             process.terminate()
-    output, errors = process.communicate(json.dumps(job._asdict()))
+    process.communicate(json.dumps(job._asdict()).encode())
     if running is not None:
         running.discard(process)
-    ok, report, error = _outcome(process.returncode, output, errors)
-    return "ok" if ok else "failed", round(time.perf_counter() - start, 3), report, error
+    return process.returncode
 
 
-def _outcome(code, output, errors):
-    if code == 0:
-        return json.loads(output)
+def _outcome(code, result, errors):
+    if code == 0 and result.is_file():
+        return json.loads(result.read_text(encoding="utf-8"))
     if code < 0:
         name = signal.Signals(-code).name
         return False, "", f"ended by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
-    last = (errors.strip().splitlines() or ["no reason given"])[-1]
+    last = (errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason given"])[-1]
     return False, "", f"the process of the run ended with {code}: {last}"
 
 
@@ -300,16 +313,15 @@ def _failure(error):
     return "failed", 0.0, "", " ".join(error.split())
 
 
-def _run_from_input():
-    """Run the job that standard input describes, and say on standard output how it ended."""
+def _run_from_input(result_file):
+    """Run the job that standard input describes, and write to a file how it ended."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     job = Job(**json.load(sys.stdin))
-    with redirect_stdout(sys.stderr):
-        try:
-            done = run(**job._asdict())
-            result = done.ok, done.html.as_posix(), done.error
-        except KeyboardInterrupt as stop:
-            result = False, "", "; ".join(["interrupted", *getattr(stop, "__notes__", [])])
-        except (ValueError, OSError) as error:
-            result = False, "", " ".join(str(error).split())
-    print(json.dumps(result))
+    try:
+        done = run(**job._asdict())
+        result = done.ok, done.html.as_posix(), done.error
+    except KeyboardInterrupt as stop:
+        result = False, "", "; ".join(["interrupted", *getattr(stop, "__notes__", [])])
+    except (ValueError, OSError) as error:
+        result = False, "", " ".join(str(error).split())
+    Path(result_file).write_text(json.dumps(result), encoding="utf-8")

@@ -1,5 +1,6 @@
 """The command line: one line for every mistake, the right exit code, nothing started."""
 
+import signal
 import subprocess
 import sys
 
@@ -106,6 +107,15 @@ def test_success_says_where_the_report_lies(folder, capfd):
     assert main(["run", "good.ipynb", "-p", "label", "-1", "--out", "{runs}"]) == 0
     assert capfd.readouterr() == ("Report: {runs}/good/custom/report.html\n", "")
     assert (folder / "{runs}/good/custom/report.html").is_file()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no such signal")
+def test_a_terminal_that_is_closed_interrupts_unless_that_is_ignored_as_under_nohup():
+    ends = "from biaslib.cli import _interrupt_at; _interrupt_at('SIGHUP'); _interrupt_at('SIGNONE')"
+    ends += "; import os; os.kill(os.getpid(), signal.SIGHUP)"
+    for before, code in (("SIG_IGN", 0), ("SIG_DFL", -signal.SIGINT)):
+        program = f"import signal; signal.signal(signal.SIGHUP, signal.{before}); {ends}"
+        assert subprocess.run([sys.executable, "-c", program], stderr=subprocess.DEVNULL).returncode == code
 
 
 def test_an_option_given_twice_is_refused(folder, capfd):

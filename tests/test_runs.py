@@ -185,7 +185,8 @@ def test_plain_papermill_runs_the_same_notebook(folder):
     assert (folder / "outputs/paper/adhoc/results/scores.csv").read_text().startswith("good,no,['no', 'b']")
 
 
-def test_an_interrupted_batch_job_leaves_its_partial_report(folder):
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_an_interrupted_batch_job_leaves_its_partial_report(folder, name):
     command = [
         sys.executable,
         "-m",
@@ -206,7 +207,7 @@ def test_an_interrupted_batch_job_leaves_its_partial_report(folder):
     while not list(folder.glob("outputs/paper/.stopped.running-*/results/scores.csv")):
         assert time.monotonic() < deadline
         time.sleep(0.2)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(getattr(signal, name))
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == "biaslib: interrupted; the partial report is outputs/paper/stopped.failed/report.html\n"

@@ -17,7 +17,7 @@ from biaslib.sweeps import read_sweep, sweep
 
 PARAMETERS = f"""
 models: list[str] = ["demo"]  # models to measure
-mode: str = "good"  # what happens (one of: good, raise, die, sleep)
+mode: str = "good"  # what happens (one of: good, raise, die, sleep, write, leave)
 min_z: float = 2.0  # threshold (from 0 to 10)
 {RESULTS_DIR}
 """
@@ -28,6 +28,14 @@ Path(results_dir).mkdir(parents=True, exist_ok=True)
 Path(results_dir, "table.csv").write_text(f"{models},{min_z!r}")
 if mode == "raise":
     1 / 0
+if mode == "write":
+    os.system("echo hi; echo hi >&2")
+    os.write(1, b"\\xff{")
+    os.write(2, b"\\xff")
+    raise RuntimeError("\\x1b[31mred\\x07")
+if mode == "leave":
+    import subprocess
+    subprocess.Popen(["sleep", "60"])
 if mode == "die":
     os.kill(os.getppid(), 9)
 if mode == "sleep":
@@ -118,7 +126,7 @@ def test_names_that_clash_or_are_too_long_are_told_apart(folder):
         ("notebooks: [paper]\ngrid: {models: [a, no]}", "quote it"),
         ("notebooks: [paper]\ngrid: {min_z: [1, 11]}", "give a number from 0 to 10"),
         ("notebooks: [paper]\ngrid: {min_z: [1, 1.0]}", "min_z in grid has 1.0 twice"),
-        ("notebooks: [paper]\nset: {mode: bad}", "give one of: good, raise, die, sleep"),
+        ("notebooks: [paper]\nset: {mode: bad}", "give one of: good, raise, die, sleep, write, leave"),
         ("notebooks: [paper]\ngrid: {min_z: [1]}\nset: {min_z: 2}", "'min_z' is both in grid and in set"),
         ("notebooks: [paper]\nset: {results_dir: here}", "results_dir is for a single run"),
         ("notebooks: [paper, paper]", "two runs are the same"),
@@ -171,6 +179,26 @@ def test_one_failure_does_not_stop_the_rest(folder, capsys):
     assert good.endswith("outputs/paper/demo--mode=good/report.html")
     assert (folder / "outputs/paper/demo--mode=good/results/table.csv").read_text() == "['b'],0.001"
     assert (folder / "outputs/paper/demo--mode=raise.failed/report.html").is_file()
+
+
+def test_what_a_notebook_writes_or_leaves_behind_ends_no_sweep(folder, capsys):
+    start = time.monotonic()
+    assert main(["sweep", written("notebooks: [paper]\ngrid: {mode: [write, leave]}"), "--workers", "2"]) == 1
+    _, wrote, left = capsys.readouterr().out.splitlines()
+    assert wrote.split()[1:3] == ["demo--mode=write", "failed"]
+    assert "RuntimeError: red outputs/" in wrote
+    assert left.split()[1:3] == ["demo--mode=leave", "ok"]
+    assert time.monotonic() - start < 50
+
+
+def test_a_run_that_cannot_start_or_says_nothing_is_a_failed_one(folder, monkeypatch):
+    file = written("notebooks: [other]")
+    monkeypatch.setattr(sweeps, "_CHILD", "pass")
+    assert sweep(file).loc[0, "error"] == "the process of the run ended with 0: no reason given"
+    monkeypatch.setattr(sys, "executable", "/absent")
+    table = sweep(file)
+    assert table["status"].tolist() == ["failed"]
+    assert table.loc[0, "error"].startswith("FileNotFoundError: ")
 
 
 def test_ctrl_c_ends_the_runs_and_keeps_their_partial_reports(folder):
