@@ -1,10 +1,12 @@
 """Work spread over processes and machines by Dask: connect, submit, keep what is slow to load in a worker."""
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 _KEPT = {}
 _SECONDS_TO_CONNECT = 20
+_SECONDS_TO_WAIT = 5
 
 
 def per_worker(load, *arguments, **options):
@@ -73,7 +75,8 @@ def connected(client):
     ----------
     client : distributed.Client, str or Path
         A client, used as it is; the address of a scheduler, such as ``"tcp://10.0.0.1:8786"``; or the file that
-        ``dask scheduler --scheduler-file`` wrote. A connection made here is closed at the end.
+        ``dask scheduler --scheduler-file`` wrote. A connection made here is closed at the end. Where no worker comes
+        within seconds, a line on standard error says that the work waits.
 
     Yields
     ------
@@ -96,9 +99,11 @@ def connected(client):
     """
     distributed = _distributed()
     if isinstance(client, distributed.Client):
+        _say_if_without_workers(client)
         yield client
     elif isinstance(client, str | Path):
         with _new_client(distributed, client) as made:
+            _say_if_without_workers(made)
             yield made
     else:
         raise TypeError(f"{client!r} is neither a dask.distributed.Client nor the address of a scheduler")
@@ -171,6 +176,14 @@ def _new_client(distributed, address):
             f"no Dask scheduler answers at {str(address)!r} ({type(error).__name__}): give its address, such as "
             "tcp://10.0.0.1:8786, or its scheduler file"
         ) from None
+
+
+def _say_if_without_workers(client):
+    try:
+        client.wait_for_workers(1, timeout=_SECONDS_TO_WAIT)
+    except TimeoutError:
+        where = getattr(client.scheduler, "address", "there")
+        print(f"waiting for workers: the scheduler at {where} has none yet", file=sys.stderr, flush=True)
 
 
 def _load_checked(name, fingerprint, **options):

@@ -41,6 +41,8 @@ _SHARE_FOR_MANIFEST = 0.05
 _GZIP_FACTOR = 3
 _WINDOW = 2**20
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+# A line that ends with a sentence (also one that quotation marks or brackets close), before one that begins another.
+_SENTENCE_END = re.compile(r"(?:[.?!]|…)(?:[\"')\]_*]|’|”|»)*[ \t\r]*\n(?![ \t]*[a-z])".encode())
 # A worker may have several threads, but a tokenizer serves one at a time.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -77,6 +79,8 @@ class ShardRun:
         That this call took.
     note : str
         Why earlier work did not count, "" if it did.
+    fingerprint : str
+        Of what the shards were computed from: identity and items.
     """
 
     folder: Path
@@ -85,6 +89,7 @@ class ShardRun:
     n_rows: int
     seconds: float
     note: str = ""
+    fingerprint: str = ""
 
     @property
     def summary(self) -> str:
@@ -181,7 +186,8 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
         if place != out:
             _supersede(place, out)
     rows = sum(record["rows"] for record in done.values())
-    run = ShardRun(out, len(items), n_kept, rows, time.perf_counter() - start, note)
+    fingerprint = data_fingerprint(plan["identity"], _items_sha256(plan))
+    run = ShardRun(out, len(items), n_kept, rows, time.perf_counter() - start, note, fingerprint)
     if progress and not _is_watched():
         print(run.summary, file=sys.stderr)
     return run
@@ -192,8 +198,8 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
 
     Parameters
     ----------
-    out : str or Path
-        The folder.
+    out : str, Path or ShardRun
+        The folder; or what `run_shards` gave, which makes sure that no other call has replaced its shards since.
     columns : sequence of str, optional
         Only these.
 
@@ -208,7 +214,7 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
     FileNotFoundError
         If there are no shards, or not all of them.
     ValueError
-        If a file is damaged.
+        If a file is damaged, or the shards are not those of the run.
 
     Examples
     --------
@@ -216,7 +222,7 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
     """
     pa = _pyarrow()
     tables, counts = [], {}
-    for table, own in _tables(Path(out), columns):
+    for table, own in _tables(out, columns):
         tables.append(table)
         counts = {name: counts.get(name, 0) + own.get(name, 0) for name in {**counts, **own}}
     # Columns without a value are of no certain type.
@@ -248,7 +254,7 @@ def iterate_shards(out, *, columns=None):
     --------
     >>> sum(len(frame) for frame in iterate_shards("scores/books"))  # doctest: +SKIP
     """
-    for table, counts in _tables(Path(out), columns):
+    for table, counts in _tables(out, columns):
         frame = table.to_pandas()
         frame.attrs.update(counts)
         yield frame
@@ -257,9 +263,9 @@ def iterate_shards(out, *, columns=None):
 def cut_files(paths, *, shard_bytes=SHARD_BYTES) -> list[tuple[Piece, ...]]:
     """Cut a corpus into shards of about equal size.
 
-    Text is cut at a blank line, or at the end of a line where none is near; JSON lines at the end of a line; Parquet
-    between row groups. A gzip-compressed file is not cut, since it can only be read from its start; it counts as three
-    times as large as it is. Small files share a shard.
+    Text is cut at a blank line; where none is near, at the end of a line with which a sentence ends, or else of any
+    line. JSON lines are cut at the end of a line, Parquet between row groups. A gzip-compressed file is not cut, since
+    it can only be read from its start; it counts as three times as large as it is. Small files share a shard.
 
     Parameters
     ----------
@@ -334,10 +340,55 @@ def open_piece(piece):
         with gzip.open(piece.path, "rt", encoding="utf-8-sig") as file:
             yield file
         return
-    with open(piece.path, "rb") as file:
+    with open(piece.path, "rb", buffering=0) as file:
         file.seek(piece.start)
-        content = file.read(-1 if piece.stop is None else piece.stop - piece.start)
-    yield io.TextIOWrapper(io.BytesIO(content), encoding="utf-8" if piece.start else "utf-8-sig")
+        part = file if piece.stop is None else _Part(file, piece.stop - piece.start)
+        with io.TextIOWrapper(io.BufferedReader(part), encoding="utf-8" if piece.start else "utf-8-sig") as text:
+            yield text
+
+
+class _Part(io.RawIOBase):
+    """The next bytes of a file, as a file of their own."""
+
+    def __init__(self, file, n_bytes):
+        self._file, self._left = file, n_bytes
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        n_read = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= n_read
+        return n_read
+
+
+@contextmanager
+def parquet_errors(path):
+    """Say in one line which Parquet file cannot be read.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Raises
+    ------
+    ValueError
+        In place of what pyarrow raises of damaged content.
+
+    Examples
+    --------
+    >>> with parquet_errors("a.parquet"):
+    ...     raise OSError("Corrupt snappy compressed data.")
+    Traceback (most recent call last):
+    ValueError: 'a.parquet' is not Parquet, or damaged: Corrupt snappy compressed data.
+    """
+    try:
+        yield
+    except (_pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:
+        # The system's own errors, such as of permissions, have a number.
+        if getattr(error, "errno", None):
+            raise
+        raise ValueError(f"{str(path)!r} is not Parquet, or damaged: {' '.join(str(error).split())}") from None
 
 
 def corpus_fingerprint(paths) -> str:
@@ -436,18 +487,36 @@ def _place(out, plan):
 def _refuse_others(folder):
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: choose another out")
-    others = sorted(path.name for path in folder.glob("*") if not _OWN.fullmatch(path.name)) if folder.exists() else []
+    others = sorted(path.name for path in folder.glob("*") if not (_OWN.fullmatch(path.name) or _is_hidden_file(path)))
     if others:
         raise ValueError(f"{folder} holds {others[0]!r}, which is no shard: choose another out, or move it away")
+
+
+def _is_hidden_file(path):
+    """Whether a file is such as systems leave in folders (.DS_Store, .nfs…): it is in no one's way."""
+    return path.name.startswith(".") and path.is_file()
 
 
 def _read_manifest(folder):
     """Read a manifest; None if there is none that can be read."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        return manifest if isinstance(manifest["identity"], dict) and isinstance(manifest["shards"], list) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        return manifest if _is_sound(manifest) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _is_sound(manifest):
+    """Whether a manifest names each shard once, by its own file name, and says what is in it."""
+    records = manifest["shards"]
+    numbers = [int(record["file"][6:-8]) for record in records]
+    return (
+        isinstance(manifest["identity"], dict)
+        and numbers == sorted(set(numbers) & set(range(manifest["n_shards"])))
+        and [record["file"] for record in records] == [_file_name(number) for number in numbers]
+        and all(isinstance(record["sha256"], str) and isinstance(record["rows"], int) for record in records)
+        and all(isinstance(record["counts"], dict) for record in records)
+    )
 
 
 def _differences(was, plan):
@@ -480,9 +549,11 @@ def _begin(place, plan):
     """Make a folder ready; give the records of the shards that are done, and what was found damaged."""
     manifest = _read_manifest(place)
     if _differences(manifest, plan):
-        # Only an empty folder or an unfinished one beside the result comes here.
-        shutil.rmtree(place, ignore_errors=True)
+        # Only a folder without shards or an unfinished one beside the result comes here.
         place.mkdir(parents=True, exist_ok=True)
+        for path in place.glob("*"):
+            if _OWN.fullmatch(path.name):
+                path.unlink()
         _write_manifest(place, plan, {})
         return {}, ""
     for part in place.glob(".*.part"):
@@ -619,7 +690,7 @@ def _write_manifest(place, plan, done):
 def _read_seconds(place):
     try:
         return dict(json.loads((place / _SECONDS).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return {}
 
 
@@ -636,6 +707,10 @@ def _write(path, content):
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
+    except OSError as error:
+        # A full disk says not of itself which it is.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         beside.unlink(missing_ok=True)
 
@@ -647,15 +722,22 @@ def _supersede(place, out):
     if out.exists():
         os.rename(out, aside)
     os.rename(place, out)
+    for path in aside.glob(".*"):
+        if not _OWN.fullmatch(path.name):
+            os.replace(path, out / path.name)
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _tables(out, columns):
+def _tables(run, columns):
     from pyarrow import parquet
 
+    out = run.folder if isinstance(run, ShardRun) else Path(run)
     manifest = _read_manifest(out)
     if manifest is None:
         raise FileNotFoundError(f"no shards at {out}: compute them with run_shards")
+    now = data_fingerprint(manifest["identity"], manifest.get("items_sha256"))
+    if isinstance(run, ShardRun) and now != run.fingerprint:
+        raise ValueError(f"another call has replaced the shards in {out} since: give each call an out of its own")
     n_done = len(manifest["shards"])
     if n_done < manifest["n_shards"]:
         raise FileNotFoundError(f"{n_done} of {manifest['n_shards']} shards in {out} are done: run_shards goes on")
@@ -735,8 +817,8 @@ def _cut_after(file, place, size, *, whole_paragraphs):
     place -= 1
     is_first = True
     while block := file.read(_WINDOW):
-        blank = _BLANK_LINE.search(block) if whole_paragraphs and is_first else None
-        end = blank.end() if blank else block.find(b"\n") + 1
+        near = (_BLANK_LINE.search(block) or _SENTENCE_END.search(block)) if whole_paragraphs and is_first else None
+        end = near.end() if near else block.find(b"\n") + 1
         if end:
             return place + end
         place += len(block)
@@ -745,12 +827,10 @@ def _cut_after(file, place, size, *, whole_paragraphs):
 
 
 def _row_groups(path):
-    pa = _pyarrow()
+    _pyarrow()
     from pyarrow import parquet
 
-    try:
+    with parquet_errors(path):
         metadata = parquet.read_metadata(path)
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{str(path)!r} is not Parquet: {' '.join(str(error).split())}") from None
     for number in range(metadata.num_row_groups):
         yield Piece(str(path), number, number + 1), metadata.row_group(number).total_byte_size

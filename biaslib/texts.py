@@ -4,12 +4,14 @@ import gzip
 import io
 import json
 import re
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
-from biaslib.shards import JSON_LINES, PARQUET, Piece, open_piece
+from biaslib.shards import JSON_LINES, PARQUET, Piece, open_piece, parquet_errors
 from biaslib.templates import DATA
 
 DEFAULT_COLUMN = "text"
@@ -24,6 +26,7 @@ _UNDECIDED = 2**10
 # The longest word that is looked at before a full stop.
 _LOOK_BACK = 20
 _ROWS_AT_ONCE = 256
+_OTHER_COLUMN = "call the one that is meant 'text', or give column to read_texts"
 
 _CLOSING = "\"'”’)\\]»_*"
 _BREAK = re.compile(rf"[.?!…][{_CLOSING}]*\s+|\n\s*\n\s*")
@@ -100,7 +103,14 @@ def corpus_files(corpus):
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder, or no file in a folder.
+        If there is no such file or folder, no file in a folder, or a link in it leads nowhere.
+    ValueError
+        If a file is there twice, also by links: its sentences would count twice.
+
+    Warns
+    -----
+    UserWarning
+        If folders within a folder hold files.
 
     Examples
     --------
@@ -108,7 +118,19 @@ def corpus_files(corpus):
     (['animal_sentences.txt'], [])
     """
     entries = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    return [path for entry in entries if entry != "" for path in _files_of(entry)]
+    files = list(chain.from_iterable(map(_files_of, filter(lambda entry: entry != "", entries))))
+    _refuse_duplicates(files)
+    return files
+
+
+def _refuse_duplicates(files):
+    first = {}
+    for path in files:
+        place = path.resolve()
+        if place in first:
+            also = f", also as {str(path)!r}" if path != first[place] else ""
+            raise ValueError(f"the corpus has {str(first[place])!r} twice{also}: keep one")
+        first[place] = path
 
 
 def _files_of(entry):
@@ -119,10 +141,24 @@ def _files_of(entry):
         if not path.is_file():
             raise FileNotFoundError(f"no corpus {str(path)!r}: give a file, a folder of files, or {SAMPLE!r}")
         return [path]
-    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    entries = sorted(_not_hidden(path.iterdir()))
+    broken = [entry for entry in entries if not entry.exists()]
+    if broken:
+        raise FileNotFoundError(f"the link {str(broken[0])!r} leads to no file: mend or remove it")
+    files = [entry for entry in entries if entry.is_file()]
     if not files:
         raise FileNotFoundError(f"no file lies in the folder {str(path)!r}: give the folder of the corpus")
+    within = [
+        entry.name for entry in entries if entry.is_dir() and any(map(Path.is_file, _not_hidden(entry.rglob("*"))))
+    ]
+    if within:
+        left_out = f"files of folders within {str(path)!r} are left out ({', '.join(within)}): name these folders too"
+        warnings.warn(left_out, UserWarning, stacklevel=3)
     return files
+
+
+def _not_hidden(paths):
+    return (path for path in paths if not path.name.startswith("."))
 
 
 def sentence_spans(text):
@@ -254,31 +290,28 @@ def _text_of_line(piece, number, line, column):
     where = f"{piece.path!r}, line {number}" + (f" after byte {piece.start}" if piece.start else "")
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where} is not JSON ({error.msg}): give one object a line") from None
+    except (ValueError, RecursionError) as error:
+        why = getattr(error, "msg", error)
+        raise ValueError(f"{where} is not JSON that can be read ({why}): give one object a line") from None
     if not isinstance(row, dict):
         raise ValueError(f"{where} is not an object such as {{{DEFAULT_COLUMN!r}: ...}}")
     if column not in row:
-        raise ValueError(f"{where} has no field {column!r}, it has {', '.join(map(str, row)) or 'none'}: name column")
-    return _checked_text(row[column], f"{where}, field {column!r}")
+        raise ValueError(f"{where} has no field {column!r}, it has {', '.join(row) or 'none'}: {_OTHER_COLUMN}")
+    return _whole(_checked_text(row[column], f"{where}, field {column!r}"), where)
 
 
 def _read_parquet(piece, column) -> Iterable[str]:
     path = piece.path
     try:
-        from pyarrow import ArrowInvalid, parquet
+        from pyarrow import parquet
     except ImportError as error:
         raise ModuleNotFoundError(
             f"{str(path)!r} needs pyarrow ({error}): pip install 'biaslib[demo]' brings it"
         ) from None
-    try:
-        file = parquet.ParquetFile(path)
-    except ArrowInvalid as error:
-        raise ValueError(f"{str(path)!r} is not Parquet: {' '.join(str(error).split())}") from None
-    with file:
+    with parquet_errors(path), parquet.ParquetFile(path) as file:
         columns = file.schema_arrow.names
         if column not in columns:
-            raise ValueError(f"{str(path)!r} has no column {column!r}, it has {', '.join(columns)}: name column")
+            raise ValueError(f"{str(path)!r} has no column {column!r}, it has {', '.join(columns)}: {_OTHER_COLUMN}")
         groups = range(piece.start, file.num_row_groups if piece.stop is None else piece.stop)
         for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=[column], row_groups=groups):
             for value in batch.column(0).to_pylist():
@@ -290,5 +323,15 @@ def _checked_text(value, where):
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"{where} holds {value!r}, which is not a text: name another column")
+        raise ValueError(f"{where} holds {value!r}, which is not a text: {_OTHER_COLUMN}")
     return value
+
+
+def _whole(text, where):
+    """Refuse a text with half a character, which JSON can hold and models cannot take."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = text[error.start : error.end]
+        raise ValueError(f"{where} holds half a character, {half!r}: write the file again as UTF-8") from None
+    return text

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -209,13 +210,60 @@ def test_a_damaged_shard_is_found_and_computed_again(undisturbed, tmp_path, harm
     assert files_of(out) == files_of(undisturbed.folder)
 
 
-def test_a_manifest_that_cannot_be_read_starts_anew(undisturbed, tmp_path):
+def with_records(change):
+    def harm(path):
+        manifest = json.loads(path.read_text())
+        change(manifest["shards"])
+        path.write_text(json.dumps(manifest))
+
+    return harm
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        truncate,
+        lambda path: path.write_text("[" * 100_000),
+        with_records(lambda records: records.append(records[0])),
+        with_records(lambda records: records.append({})),
+        with_records(lambda records: records[0].update(file="x")),
+        with_records(lambda records: records[-1].update(file="shard-00006.parquet")),
+        with_records(lambda records: records[0].update(rows=None)),
+        with_records(lambda records: records[0].update(counts=None)),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_starts_anew(undisturbed, tmp_path, harm):
     out = tmp_path / "b"
     run_shards(ITEMS, squares, out=out, identity=SAME)
-    truncate(out / "manifest.json")
+    harm(out / "manifest.json")
+    with pytest.raises(FileNotFoundError, match="no shards"):
+        read_shards(out)
     with pytest.warns(UserWarning, match="no manifest.json that can be read"):
         run_shards(ITEMS, squares, out=out, identity=SAME)
     assert files_of(out) == files_of(undisturbed.folder)
+
+
+def test_hidden_files_of_the_system_are_let_be(undisturbed, tmp_path):
+    out = tmp_path / "b"
+    out.mkdir()
+    (out / ".DS_Store").write_text("x")
+    (out / "seconds.json").write_text("[1]")
+    run_shards(ITEMS[:3], squares, out=out, identity=SAME)
+    with pytest.warns(UserWarning, match="starting anew"):
+        run_shards(ITEMS, squares, out=out, identity=SAME)
+    assert files_of(out) == files_of(undisturbed.folder) | {".DS_Store": b"x"}
+    (out / ".git").mkdir()
+    with pytest.raises(ValueError, match=r"holds '\.git'"):
+        run_shards(ITEMS, squares, out=out, identity=SAME)
+
+
+def test_shards_that_another_call_has_replaced_are_not_taken_for_this_ones(tmp_path):
+    mine = run_shards(ITEMS, squares, out=tmp_path / "b", identity=SAME)
+    assert len(read_shards(mine)) == mine.n_rows
+    with pytest.warns(UserWarning, match="starting anew"):
+        run_shards(ITEMS, squares, out=tmp_path / "b", identity={"power": 3})
+    with pytest.raises(ValueError, match="another call has replaced the shards"):
+        read_shards(mine)
 
 
 @pytest.mark.parametrize("writes", [1, 2, 4, 6])
@@ -230,7 +278,7 @@ def test_a_full_disk_leaves_nothing_half_written(undisturbed, tmp_path, monkeypa
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left on device: '.*/b/"):
         run_shards(ITEMS, squares, out=tmp_path / "b", identity=SAME)
     monkeypatch.undo()
     expected = files_of(undisturbed.folder)
@@ -366,6 +414,18 @@ def test_no_scheduler_is_one_clear_line(tmp_path, monkeypatch):
         run_shards(ITEMS, squares, out=tmp_path / "b", identity=SAME, client="tcp://127.0.0.1:9")
 
 
+def test_a_scheduler_without_workers_is_told_of(capsys, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "_SECONDS_TO_WAIT", 0.1)
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(n_workers=0, **options) as made:
+        with cluster.connected(made.scheduler_address):
+            assert "waiting for workers: the scheduler at" in capsys.readouterr().err
+        made.scale(1)
+        with distributed.Client(made) as client, cluster.connected(client):
+            assert capsys.readouterr().err == ""
+
+
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'biaslib\[cluster\]'"):
@@ -426,6 +486,28 @@ def test_text_is_cut_between_paragraphs_where_there_are_any(tmp_path):
     assert [piece.stop for (piece,) in cut_files([lines], shard_bytes=10)] == [18, 38, 46]
 
 
+@pytest.mark.parametrize("ending", [".", "!”", '?"', "…’", ".)"])
+def test_wrapped_text_without_blank_lines_is_cut_between_sentences(tmp_path, ending):
+    text = f"The dog lay\nthere. “Run!”\nsaid the fox{ending} \r\nIt saw\nthe cat."
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode())
+    first, second = (text_of([item]) for item in cut_files([path], shard_bytes=20))
+    assert first.endswith(f"{ending} \n")
+    assert second == "It saw\nthe cat."
+
+
+@pytest.mark.parametrize("stop", [None, 8_000_000])
+def test_a_piece_is_never_in_memory_as_a_whole(tmp_path, stop):
+    path = tmp_path / "a.txt"
+    path.write_bytes("– dog\n".encode() * 1_250_000)
+    tracemalloc.start()
+    with open_piece(Piece(str(path), 8, stop)) as file:
+        n_lines = sum(line == "– dog\n" for line in file)
+    assert n_lines == ((stop or path.stat().st_size) - 8) // 8
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+
+
 def test_compressed_files_are_not_cut_and_small_files_share_a_shard(tmp_path):
     paths = [tmp_path / f"{number}.txt.gz" for number in range(4)]
     for number, path in enumerate(paths):
@@ -446,7 +528,7 @@ def test_parquet_is_cut_between_row_groups(tmp_path):
     items = cut_files([path], shard_bytes=1)
     assert [(piece.start, piece.stop) for (piece,) in items] == [(0, 1), (1, 2), (2, 3)]
     path.write_bytes(b"no")
-    with pytest.raises(ValueError, match="not Parquet"):
+    with pytest.raises(ValueError, match=r"a\.parquet' is not Parquet"):
         cut_files([path])
 
 

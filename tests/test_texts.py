@@ -92,7 +92,10 @@ def test_parquet_comes_in_batches(tmp_path):
     [
         ("a.jsonl", b'{"text": "x"}\n{"text"\n', {}, "line 2 is not JSON"),
         ("a.jsonl", b'["x"]\n', {}, "line 1 is not an object"),
-        ("a.jsonl", b'{"body": "x"}\n', {}, "has no field 'text', it has body"),
+        ("a.jsonl", b"\n" + b"[" * 100_000, {}, r"a\.jsonl', line 2 is not JSON"),
+        ("a.jsonl", b'{"n": ' + b"9" * 5_000 + b"}", {}, r"a\.jsonl', line 1 is not JSON"),
+        ("a.jsonl", b'{"text": "A \\ud800 dog."}', {}, r"a\.jsonl', line 1 holds half a character"),
+        ("a.jsonl", b'{"body": "x"}\n', {}, "has no field 'text', it has body: call the one that is meant 'text', or"),
         ("a.jsonl", b'{"text": 3}\n', {}, "holds 3, which is not a text"),
         ("a.parquet", b"no parquet", {}, "is not Parquet"),
         ("a.txt", b"caf\xe9 and more", {}, "is not UTF-8"),
@@ -113,6 +116,16 @@ def test_a_wrong_column_of_parquet_is_named(tmp_path):
         list(read_texts(tmp_path / "a.parquet"))
     with pytest.raises(ValueError, match="holds 1, which is not a text"):
         list(read_texts(tmp_path / "a.parquet", column="n"))
+
+
+def test_damaged_parquet_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"text": [f"Text {n}." for n in range(2_000)]}).to_parquet(path)
+    content = bytearray(path.read_bytes())
+    content[40:400] = b"x" * 360
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.parquet' is not Parquet, or damaged"):
+        list(read_texts(path))
 
 
 def test_missing_files_are_refused_before_reading(tmp_path):
@@ -145,3 +158,26 @@ def test_files_of_a_corpus(tmp_path):
         corpus_files(tmp_path / "folder")
     with pytest.raises(FileNotFoundError, match=r"no corpus .*absent.*'animal_sentences'"):
         corpus_files("absent")
+
+
+def test_a_file_that_would_count_twice_is_refused(tmp_path):
+    path, link = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"the corpus has '.*a\.txt' twice: keep one"):
+        corpus_files([path, path])
+    link.symlink_to(path)
+    with pytest.raises(ValueError, match=r"the corpus has '.*a\.txt' twice, also as '.*b\.txt'"):
+        corpus_files(tmp_path)
+    assert corpus_files(link) == [link]
+
+
+def test_what_a_folder_leaves_out_is_said(tmp_path):
+    for name in ("a.txt", "within/b.txt", "empty/.hidden", ".git/config"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    with pytest.warns(UserWarning, match=r"left out \(within\)") as said:
+        assert corpus_files(tmp_path) == [tmp_path / "a.txt"]
+    assert said[0].filename == __file__
+    (tmp_path / "broken").symlink_to(tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match="broken' leads to no file"):
+        corpus_files(tmp_path)
