@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from biaslib import cluster, results, scoring, shards, statistics
-from biaslib.models import load_parser, measure_each
+from biaslib.models import load_parser, measure_each, parser_fingerprint
 from biaslib.relative_pronouns import (
     COLUMNS,
     HUMAN_PRONOUNS,
@@ -26,7 +26,7 @@ from biaslib.relative_pronouns import (
     PRONOUNS,
     find_relatives,
 )
-from biaslib.templates import check_columns, names_of
+from biaslib.templates import check_columns, check_names, names_of
 from biaslib.texts import corpus_files, read_texts
 from biaslib.tokens import MASK, check_loaded, mask_positions
 
@@ -160,7 +160,9 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     Raises
     ------
     ValueError
-        If a column is missing, or a pronoun is none of the five.
+        If a column is missing, a pronoun is none of the five, the rows are of several models, or `names` are no list.
+    TypeError
+        If probabilities are texts.
 
     Examples
     --------
@@ -174,6 +176,8 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     [[-0.166667, 3.0, 2.0]]
     """
     check_columns(frame, ("name", "pronoun", *PRONOUNS))
+    _refuse_several_models(frame)
+    _refuse_texts(frame, PRONOUNS)
     kind = _kinds(frame["pronoun"])
     p_object = frame[list(OBJECT_PRONOUNS)].max(axis=1, skipna=False)
     p_human = frame[list(HUMAN_PRONOUNS)].max(axis=1, skipna=False)
@@ -181,7 +185,7 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     crossed = np.where(kind == "human", p_object > p_human, p_human > p_object).astype(float)
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     rows = []
-    for name in names_of(frame) if names is None else list(names):
+    for name in names_of(frame) if names is None else check_names(names):
         own = (frame["name"] == name).to_numpy()
         samples = [crossed[own & is_scored & (kind == side)] for side in ("human", "object")]
         rows.append((name, *_bias(samples, options), int((own & ~is_scored).sum())))
@@ -209,7 +213,8 @@ def count_relatives(relatives, *, names=None):
     Raises
     ------
     ValueError
-        If a column is missing, or a pronoun is none of the five.
+        If a column is missing, a pronoun is none of the five, the rows are of several models, a corpus has no name, or
+        `names` are no list.
 
     Examples
     --------
@@ -218,20 +223,19 @@ def count_relatives(relatives, *, names=None):
     [['pig', 2, 0.5], ['dog', 1, 0.0]]
     """
     check_columns(relatives, ("name", "pronoun"))
+    _refuse_several_models(relatives)
     _kinds(relatives["pronoun"])
-    names = names_of(relatives) if names is None else list(names)
-    parts = []
-    for corpus, rows in _by_corpus(relatives):
+    names = names_of(relatives) if names is None else check_names(names)
+
+    def count(rows):
         rows = rows[rows["name"].isin(names)]
         counts = pd.crosstab(rows["name"].astype(object), rows["pronoun"].astype(object))
         counts = counts.reindex(index=names, columns=list(PRONOUNS), fill_value=0)
         n = counts.sum(axis=1)
         share = counts[list(OBJECT_PRONOUNS)].sum(axis=1) / n.where(n > 0)
-        part = counts.assign(n=n, share_object=share).rename_axis("name").rename_axis(None, axis=1).reset_index()
-        parts.append(
-            part if corpus is None else pd.concat([pd.Series(corpus, part.index, name="corpus"), part], axis=1)
-        )
-    return pd.concat(parts, ignore_index=True)
+        return counts.assign(n=n, share_object=share).rename_axis("name").rename_axis(None, axis=1).reset_index()
+
+    return _for_each_corpus(relatives, count)
 
 
 def count_pronouns(counts):
@@ -250,7 +254,7 @@ def count_pronouns(counts):
     Raises
     ------
     ValueError
-        If a column is missing.
+        If a column is missing, or a corpus has no name.
 
     Examples
     --------
@@ -259,14 +263,12 @@ def count_pronouns(counts):
     ['who', 2, 1]
     """
     check_columns(counts, ("name", *PRONOUNS))
-    parts = []
-    for corpus, rows in _by_corpus(counts):
+
+    def add_up(rows):
         sums = [part[list(PRONOUNS)].sum() for part in (rows, rows[rows["name"] != HUMAN_NAME])]
-        part = pd.DataFrame({"pronoun": PRONOUNS, "count": sums[0].tolist(), "count_without_human": sums[1].tolist()})
-        parts.append(
-            part if corpus is None else pd.concat([pd.Series(corpus, part.index, name="corpus"), part], axis=1)
-        )
-    return pd.concat(parts, ignore_index=True)
+        return pd.DataFrame({"pronoun": PRONOUNS, "count": sums[0].tolist(), "count_without_human": sums[1].tolist()})
+
+    return _for_each_corpus(counts, add_up)
 
 
 def correlate_with_frequency(bias, counts, *, confidence=0.95):
@@ -294,7 +296,7 @@ def correlate_with_frequency(bias, counts, *, confidence=0.95):
     Raises
     ------
     ValueError
-        If a column is missing, or a name comes twice.
+        If a column is missing, a name comes twice, or a model has no name.
 
     Examples
     --------
@@ -306,6 +308,7 @@ def correlate_with_frequency(bias, counts, *, confidence=0.95):
     """
     check_columns(bias, ("name", "bias"))
     check_columns(counts, ("name", *PRONOUNS))
+    _refuse_missing(bias, "model")
     sums = counts.assign(name=counts["name"].astype(object)).groupby("name", sort=False)[list(PRONOUNS)].sum()
     share = sums[list(OBJECT_PRONOUNS)].sum(axis=1) / sums.sum(axis=1).where(sums.sum(axis=1) > 0)
     rows = []
@@ -354,6 +357,8 @@ def sample_perplexity(
     ------
     ValueError
         If `n` is no whole number from 1 up.
+    TypeError
+        If `sentences` is one text.
 
     Examples
     --------
@@ -363,6 +368,8 @@ def sample_perplexity(
     (2, True)
     """
     statistics.check_count(n, "n")
+    if isinstance(sentences, str):
+        raise TypeError("sentences is one text: give a list of texts, [text]")
     different = pd.Series(list(dict.fromkeys(sentences)), dtype=object)
     drawn = np.sort(np.random.default_rng(seed).choice(len(different), min(n, len(different)), replace=False))
     scored = scoring.pseudo_log_likelihood(
@@ -407,7 +414,8 @@ def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=Fa
     FileNotFoundError
         If there is no such corpus.
     ValueError, ModuleNotFoundError
-        As `find_relatives` and `biaslib.shards.run_shards` do.
+        As `find_relatives`, `biaslib.texts.corpus_files` and `biaslib.shards.run_shards` do, or if another call has
+        replaced the shards in the meantime.
 
     Warns
     -----
@@ -421,12 +429,13 @@ def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=Fa
     ...     len(find_in_corpus("animal_sentences", ["pig"], out=folder))
     5
     """
+    names = check_names(names)
     files = corpus_files(paths)
     if not files:
         return _no_relatives(names)
-    work = partial(_find_in_pieces, names=list(names), parser=parser)
+    identity, given = _corpus_identity(files, names, parser)
+    work = partial(_find_in_pieces, **given)
     folder = Path(out) / f"found-{_folder_name(paths if isinstance(paths, str | Path) else files[0])}"
-    identity = _corpus_identity(files, names, parser)
     return _run(files, work, folder, identity, client, progress)
 
 
@@ -466,7 +475,7 @@ def score_corpus(
     FileNotFoundError
         If there is no such corpus.
     ValueError, ModuleNotFoundError
-        As `find_relatives`, `biaslib.models.measure_each` and `biaslib.shards.run_shards` do.
+        As `find_in_corpus` and `biaslib.models.measure_each` do.
 
     Warns
     -----
@@ -481,16 +490,16 @@ def score_corpus(
     >>> len(scored), bool(scored[list(PRONOUNS)].notna().all(axis=None))
     (5, True)
     """
+    names = check_names(names)
     files = corpus_files(paths)
     if not files:
         found = _no_relatives(names).assign(**dict.fromkeys(PRONOUNS, 0.0), reason="")
         found.insert(0, "model", pd.Series(dtype="str"))
         return found
-    corpus = _corpus_identity(files, names, parser)
+    corpus, given = _corpus_identity(files, names, parser)
 
     def measure(lm):
         identity = {"model": lm.fingerprint, "dtype": dtype, **corpus}
-        given = {"names": list(names), "parser": parser}
         if client is None:
             work = partial(_score_pieces, lm=lm, **given)
         else:
@@ -509,18 +518,32 @@ def _run(files, work, folder, identity, client, progress):
     run = shards.run_shards(
         shards.cut_files(files), work, out=folder, identity=identity, client=client, progress=progress
     )
-    return shards.read_shards(run.folder)
+    return shards.read_shards(run)
 
 
 def _corpus_identity(files, names, parser):
-    pipeline = cluster.per_worker(load_parser, parser).meta
+    """Give what finding in files rests on, and the arguments for the work on each shard."""
+    fingerprint = parser_fingerprint(parser)
+    pipeline = cluster.per_worker(_load_checked, parser, fingerprint).meta
     versions = {name: version for name, version in results.versions().items() if name in _LIBRARIES}
-    return {
-        "names": list(names),
-        "parser": f"{pipeline['lang']}_{pipeline['name']} {pipeline['version']}",
+    identity = {
+        "names": names,
+        "parser": f"{pipeline['lang']}_{pipeline['name']} {pipeline['version']} {fingerprint}",
         "corpus": shards.corpus_fingerprint(files),
         **versions,
     }
+    return identity, {"names": names, "parser": parser, "parser_fingerprint": fingerprint}
+
+
+def _load_checked(parser, fingerprint):
+    nlp = load_parser(parser)
+    now = parser_fingerprint(parser)
+    if now != fingerprint:
+        raise ValueError(
+            f"the pipeline {str(parser)!r} has the fingerprint {now} here, not {fingerprint}: give all machines the "
+            "same files, and do not change them during a run"
+        )
+    return nlp
 
 
 def _folder_name(name):
@@ -538,17 +561,19 @@ def _no_relatives(names):
     return found
 
 
-def _find_in_pieces(pieces, *, names, parser):
-    return find_relatives(read_texts(pieces), names, parser=cluster.per_worker(load_parser, parser))
+def _find_in_pieces(pieces, *, names, parser, parser_fingerprint):
+    return find_relatives(
+        read_texts(pieces), names, parser=cluster.per_worker(_load_checked, parser, parser_fingerprint)
+    )
 
 
-def _score_pieces(pieces, *, lm, names, parser):
-    return relative_probabilities(lm, _find_in_pieces(pieces, names=names, parser=parser))
+def _score_pieces(pieces, *, lm, **given):
+    return relative_probabilities(lm, _find_in_pieces(pieces, **given))
 
 
-def _score_on_worker(pieces, *, model, fingerprint, device, dtype, names, parser):
+def _score_on_worker(pieces, *, model, fingerprint, device, dtype, **given):
     lm = cluster.worker_model(model, fingerprint, device=device, dtype=dtype)
-    return _score_pieces(pieces, lm=lm, names=names, parser=parser)
+    return _score_pieces(pieces, lm=lm, **given)
 
 
 def _masked_sentences(relatives):
@@ -609,9 +634,9 @@ def _why_unfit(lm, masked):
 
 
 def _kinds(pronouns):
-    unknown = sorted(set(pronouns) - set(KIND_OF))
+    unknown = sorted(map(repr, set(pronouns) - set(KIND_OF)))
     if unknown:
-        raise ValueError(f"unknown relative pronoun {', '.join(map(repr, unknown))}; known: {', '.join(PRONOUNS)}")
+        raise ValueError(f"unknown relative pronoun {', '.join(unknown)}; known: {', '.join(PRONOUNS)}")
     return pronouns.map(KIND_OF).to_numpy(object)
 
 
@@ -638,7 +663,34 @@ def _perplexity(pll, n_tokens, axis=-1):
     return np.exp(-pll.sum(axis=axis) / n_tokens.sum(axis=axis))
 
 
-def _by_corpus(frame):
+def _for_each_corpus(frame, compute):
+    """Compute a frame from the rows of each corpus, and put them together after a column corpus, if there is one."""
     if "corpus" not in frame:
-        return [(None, frame)]
-    return frame.groupby("corpus", sort=False, observed=True)
+        return compute(frame)
+    _refuse_missing(frame, "corpus")
+    groups = frame.groupby("corpus", sort=False, observed=True)
+    # Of an empty frame, the columns are to be known nevertheless.
+    parts = {corpus: compute(rows) for corpus, rows in groups} or {"": compute(frame).iloc[:0]}
+    for corpus, part in parts.items():
+        part.insert(0, "corpus", pd.Series(corpus, part.index))
+    return pd.concat(parts.values(), ignore_index=True)
+
+
+def _refuse_several_models(frame):
+    models = frame["model"].unique().tolist() if "model" in frame else []
+    if len(models) > 1:
+        said = ", ".join(map(str, models))
+        raise ValueError(f"the frame has rows of {len(models)} models ({said}), not to be mixed: give those of one")
+
+
+def _refuse_missing(frame, column):
+    n_missing = int(frame[column].isna().sum()) if column in frame else 0
+    if n_missing:
+        raise ValueError(f"the column {column} has no value in {n_missing} of {len(frame)} rows: fill it in")
+
+
+def _refuse_texts(frame, columns):
+    others = [column for column in columns if not pd.api.types.is_numeric_dtype(frame[column])]
+    texts = [column for column in others if frame[column].map(lambda value: isinstance(value, str)).any()]
+    if texts:
+        raise TypeError(f"the column(s) {', '.join(texts)} hold texts, not numbers: convert them")

@@ -315,8 +315,10 @@ def check_names(names, what="names"):
     Raises
     ------
     ValueError
-        If it is one text instead of a list, empty, holds something that is not a text, or repeats a name.
+        If it is one text or a frame instead of a list, empty, holds something that is not a text, or repeats a name.
     """
+    if hasattr(names, "columns"):
+        raise ValueError(f"{what} has to be a list of texts, not a frame: give a column, such as frame['name']")
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ValueError(f"{what} has to be a list of texts, not {names!r}")
     names = list(names)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biaslib import relatives as module
-from biaslib import scoring
+from biaslib import scoring, shards
+from biaslib.models import load_parser, parser_fingerprint
 from biaslib.published import published_table
+from biaslib.relative_pronouns import PARSER
 from biaslib.relatives import (
     PRONOUNS,
     correlate_with_frequency,
@@ -170,6 +172,51 @@ def test_unknown_pronouns_are_refused():
         object_bias(rows_of(("what", 0, 0, 0, 0, 0)))
     with pytest.raises(ValueError, match="unknown relative pronoun 'what'"):
         count_relatives(rows_of(("what", 0, 0, 0, 0, 0)))
+
+
+def test_rows_of_several_models_are_not_mixed():
+    frame = pd.concat([rows_of(*HUMAN, *OBJECT).assign(model=model) for model in ("a", "b")])
+    for measure in (object_bias, count_relatives):
+        with pytest.raises(ValueError, match=r"rows of 2 models \(a, b\)"):
+            measure(frame)
+        assert len(measure(frame[frame["model"] == "a"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("measure", "error", "says"),
+    [
+        (lambda frame: object_bias(frame.astype({"who": "str"})), TypeError, r"column\(s\) who hold texts"),
+        (lambda frame: object_bias(frame.astype(object).replace({"who": {0.3: "0.3"}})), TypeError, "who hold texts"),
+        (lambda frame: object_bias(frame, names="pig"), ValueError, "names has to be a list of texts, not 'pig'"),
+        (lambda frame: count_relatives(frame, names="pig"), ValueError, "names has to be a list of texts, not 'pig'"),
+        (lambda frame: count_relatives(frame.assign(corpus=None)), ValueError, "corpus has no value in 5 of 5 rows"),
+        (lambda frame: count_pronouns(frame.assign(corpus=None)), ValueError, "corpus has no value in 5 of 5 rows"),
+        (
+            lambda frame: correlate_with_frequency(frame.assign(bias=0, model=None), frame),
+            ValueError,
+            "model has no value in 5 of 5 rows",
+        ),
+        (
+            lambda frame: count_relatives(frame.assign(pronoun=[None, "what", "who", "who", "who"])),
+            ValueError,
+            "unknown relative pronoun 'what', nan",
+        ),
+        (lambda frame: find_relatives(["A dog."], frame), ValueError, r"give a column, such as frame\['name'\]"),
+        (lambda frame: find_in_corpus("", "pig", out="o"), ValueError, "names has to be a list of texts, not 'pig'"),
+        (lambda frame: score_corpus("", [], frame, out="o"), ValueError, "not a frame"),
+        (lambda frame: sample_perplexity(None, "abc"), TypeError, "sentences is one text"),
+    ],
+)
+def test_odd_input_is_named(measure, error, says):
+    with pytest.raises(error, match=says):
+        measure(rows_of(*HUMAN, *OBJECT))
+
+
+def test_no_rows_of_any_corpus_give_empty_frames():
+    counts = count_relatives(rows_of().assign(corpus=pd.Series(dtype="str")), names=["pig"])
+    assert counts.columns.tolist() == ["corpus", "name", *PRONOUNS, "n", "share_object"] and counts.empty
+    totals = count_pronouns(counts)
+    assert totals.columns.tolist() == ["corpus", "pronoun", "count", "count_without_human"] and totals.empty
 
 
 def test_counts_by_hand():
@@ -330,6 +377,48 @@ def test_a_second_call_computes_nothing_and_other_names_start_anew(parser, corpu
     with pytest.warns(UserWarning, match="corpus was .* starting anew"):
         changed = score_corpus(corpus, ["demo"], ["dog"], out=out)
     assert changed["pronoun"].tolist() == ["whose", "which"]
+
+
+def test_a_pipeline_that_was_trained_again_starts_anew(parser, corpus, tmp_path):
+    path, out = tmp_path / "pipeline", tmp_path / "shards"
+    parser.to_disk(path)
+    assert len(find_in_corpus(corpus, ["dog", "cat"], out=out, parser=str(path))) == 3
+    again = load_parser(path)
+    # It finds nothing any more.
+    for node in again.get_pipe("parser").model.walk():
+        for name in filter(node.has_param, node.param_names):
+            node.set_param(name, node.get_param(name) * 0)
+    again.to_disk(path)
+    with pytest.warns(UserWarning, match="parser was .* starting anew"):
+        assert find_in_corpus(corpus, ["dog", "cat"], out=out, parser=str(path)).empty
+
+
+def test_a_pipeline_that_changes_during_a_run_is_refused(parser):
+    fingerprint = parser_fingerprint()
+    assert module._load_checked(PARSER, fingerprint).meta == parser.meta
+    with pytest.raises(ValueError, match=r"pipeline .* has the fingerprint"):
+        module._load_checked(PARSER, "0" * 16)
+    assert parser_fingerprint(parser) == parser_fingerprint(parser)
+    for absent in ("absent", "", "/"):
+        with pytest.raises(ModuleNotFoundError, match="no spaCy pipeline"):
+            parser_fingerprint(absent)
+
+
+def test_rows_of_another_corpus_are_never_given(parser, corpus, tmp_path, monkeypatch):
+    files, out, real = sorted(corpus.iterdir()), tmp_path / "shards", shards.read_shards
+
+    def read_late(run):
+        monkeypatch.setattr(shards, "read_shards", real)
+        files[0].write_text("A cat which sat slept.\n")
+        find_in_corpus(corpus, ["dog", "cat"], out=out)
+        return real(run)
+
+    monkeypatch.setattr(shards, "read_shards", read_late)
+    with (
+        pytest.warns(UserWarning, match="starting anew"),
+        pytest.raises(ValueError, match="another call has replaced the shards"),
+    ):
+        find_in_corpus(corpus, ["dog", "cat"], out=out)
 
 
 def test_a_dask_worker_gives_the_same(parser, corpus, tmp_path):
