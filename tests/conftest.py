@@ -12,6 +12,12 @@ from biaslib.models import load_masked_lm, load_parser
 ROOT = Path(__file__).parent.parent
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the longest demo run; what waits for all of them comes last."""
+    order = {"test_winoqueer_page.py": -1, "test_compare_page.py": 1, "test_compare.py": 1}
+    items.sort(key=lambda item: order.get(item.path.name, 0))
+
+
 @pytest.fixture(scope="session")
 def demo():
     return load_masked_lm("demo", device="cpu")
