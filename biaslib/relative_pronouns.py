@@ -94,7 +94,7 @@ def find_relatives(texts, names, *, parser=PARSER, plurals=None, proper_names=Fa
     texts : iterable of str
         English texts of any length, such as from `biaslib.texts.read_texts`; read once, one at a time.
     names : sequence of str
-        Single words in the singular, such as the animals of ``biaslib.templates.read_names("animals")``.
+        Single words in the singular, such as ``biaslib.templates.read_names("animals")["name"]``.
     parser : str, Path or spacy.Language
         Any English pipeline with a tagger and a dependency parser.
     plurals : mapping, optional

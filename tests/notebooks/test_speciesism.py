@@ -172,30 +172,6 @@ def test_other_tokenizers_and_several_models(tiny_folder, tmp_path):
     assert read(run, "kept").reason.str.startswith("too long").sum() == 2
 
 
-def test_a_model_of_the_study_is_set_beside_the_published_words(tiny_folder, tmp_path):
-    """A folder that is called like one of the study's models stands for it."""
-    folder = tmp_path / "bert-large-cased"
-    folder.symlink_to(tiny_folder("bert_cased"), target_is_directory=True)
-    run = runs.run(NOTEBOOK, params={"models": [str(folder)]}, out=tmp_path)
-    assert run.ok, run.error
-    agreement = read(run, "published_top_words")
-    assert len(agreement) == 2 * 46 and agreement.n_published.eq(5).all()
-    assert "all four models" in read(run, "claims").evidence[0]
-
-
-def test_names_from_a_real_file(real_data, tmp_path):
-    """Winogender's occupations in the same sentences, grouped by who works in them."""
-    occupations = pd.read_csv(real_data / "winogender" / "occupations-stats.tsv", sep="\t").head(20)
-    group = np.where(occupations["bls_pct_female"] > 50, "mostly women", "mostly men")
-    names = tmp_path / "occupations.csv"
-    pd.DataFrame({"name": occupations["occupation"], "group": group}).to_csv(names, index=False)
-    given = {"names_file": str(names), "n_clusters": 2, "article": "agree"}
-    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
-    assert run.ok, run.error
-    assert set(read(run, "cohesion").group) == {"mostly women", "mostly men"}
-    assert read(run, "claims").status[3] == "not testable here"
-
-
 @pytest.fixture(scope="module")
 def three_novels(real_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("novels")
@@ -210,9 +186,11 @@ def test_real_novels_with_another_tokenizer_and_a_corpus_to_count_in(three_novel
     folder = tmp_path / "roberta-large"
     folder.symlink_to(tiny_folder("roberta"), target_is_directory=True)
     given = {"models": [str(folder)], "corpus": str(three_novels), "frequency_corpora": [str(wikipedia)]}
-    given |= {"min_z": 1.0, "min_z_curve": [1.0]}
     run = runs.run(NOTEBOOK, params=given | {"shards_dir": str(tmp_path / "shards")}, out=tmp_path)
     assert run.ok, run.error
+    agreement = read(run, "published_top_words")
+    assert len(agreement) == 2 * 46 and agreement.n_published.eq(5).all()
+    assert "all four models" in read(run, "claims").evidence[0]
     table = check_bias(run)
     assert table.n.sum() + table.n_left_out.sum() > 10
     counts = read(run, "counts")
@@ -224,14 +202,20 @@ def test_real_novels_with_another_tokenizer_and_a_corpus_to_count_in(three_novel
     assert read(run, "pppl").published.tolist() == [1.105] and read(run, "correlation").published.iloc[0] == 0.55
 
 
-def test_a_corpus_without_animals_ends_in_a_report(tiny_folder, tmp_path):
+def test_names_from_a_real_file_and_a_corpus_without_them(real_data, tmp_path):
+    """Winogender's occupations in the same sentences, grouped by who works in them."""
+    occupations = pd.read_csv(real_data / "winogender" / "occupations-stats.tsv", sep="\t").head(20)
+    group = np.where(occupations["bls_pct_female"] > 50, "mostly women", "mostly men")
+    names = tmp_path / "occupations.csv"
+    pd.DataFrame({"name": occupations["occupation"], "group": group}).to_csv(names, index=False)
     corpus = tmp_path / "clocks.txt"
     corpus.write_text("The clock that struck was old. It was late.\n")
-    given = {"models": [str(tiny_folder("bert_cased"))], "corpus": str(corpus), "min_z": 1.0, "min_z_curve": [1.0]}
-    given |= {"shards_dir": str(tmp_path / "shards")}
-    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
+    given = {"names_file": str(names), "n_clusters": 2, "article": "agree", "corpus": str(corpus)}
+    run = runs.run(NOTEBOOK, params=given | {"shards_dir": str(tmp_path / "shards")}, out=tmp_path)
     assert run.ok, run.error
+    assert set(read(run, "cohesion").group) == {"mostly women", "mostly men"}
+    assert set(read(run, "claims").status) == {"not testable here"}
     assert read(run, "object_bias").bias.isna().all() and read(run, "counts").n.eq(0).all()
     assert read(run, "pppl").reasons.tolist() == ["no sentence was given"]
     scores = read_scores(run.results).query("measure in ('object_bias', 'pppl')")
-    assert len(scores) == 48 and scores.value.isna().all() and scores.n.eq(0).all()
+    assert len(scores) == 22 and scores.value.isna().all() and scores.n.eq(0).all()

@@ -120,19 +120,6 @@ def test_pairs_of_ones_own_and_pronouns_as_printed(tiny_folder, tmp_path):
     assert set(read_scores(run.results).variant) == {"cased"}
 
 
-def test_markup_in_a_category_is_shown_as_text(tmp_path):
-    rows = [
-        f'"<details open ontoggle=alert(1)>$x_$</details>",The dog saw that [MASK] was number {n}.' for n in range(9)
-    ]
-    (tmp_path / "prompts.csv").write_text("category,prompt\n" + "\n".join(rows), encoding="utf-8")
-    run = runs.run(NOTEBOOK, params={"prompt_file": str(tmp_path / "prompts.csv"), "n_resamples": 200}, out=tmp_path)
-    assert run.ok, run.error
-    assert "leans male in &#60;details" in run.html.read_text(encoding="utf-8") or (
-        "leans male in &lt;details" in run.html.read_text(encoding="utf-8")
-    )
-    assert read(run, "claims").status[1] == "not testable here"
-
-
 def test_the_papers_parameters_are_valid():
     found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "unmasked" / "paper.yaml"))
     assert set(found["models"]) == set(unmasked_models()["id"])
@@ -140,13 +127,14 @@ def test_the_papers_parameters_are_valid():
 
 
 def test_prompts_from_a_real_file(real_data, tmp_path):
-    """Winogender's sentences, their pronoun masked where it is a subject, by who takes part."""
+    """Winogender's sentences, their pronoun masked where it is a subject, by who takes part; one name is markup."""
+    markup = "<details open ontoggle=alert(1)>$x_$</details>"
     sentences = pd.read_csv(real_data / "winogender" / "all_sentences.tsv", sep="\t")
     male = sentences[
         sentences.sentid.str.endswith(".male.txt") & sentences.sentence.str.contains(r"\bhe\b", regex=True)
     ]
     masked = male.sentence.map(lambda text: re.sub(r"\bhe\b", "[MASK]", text))
-    prompts = pd.DataFrame({"category": male.sentid.str.split(".").str[2].map({"0": "occupation", "1": "participant"})})
+    prompts = pd.DataFrame({"category": male.sentid.str.split(".").str[2].map({"0": markup, "1": "participant"})})
     prompts["prompt"] = masked
     prompts = prompts[prompts.prompt.str.count(r"\[MASK\]") == 1].drop_duplicates()
     prompts.to_csv(tmp_path / "winogender.csv", index=False)
@@ -154,6 +142,8 @@ def test_prompts_from_a_real_file(real_data, tmp_path):
     run = runs.run(NOTEBOOK, params=given, out=tmp_path)
     assert run.ok, run.error
     categories = read(run, "categories")
-    assert set(categories.category) == {"occupation", "participant"}
+    assert set(categories.category) == {markup, "participant"}
+    page = run.html.read_text(encoding="utf-8")
+    assert "ontoggle=alert" in page and "<details open ontoggle" not in page
     assert (categories.n + categories.n_zero + categories.n_left_out).sum() == len(prompts)
     assert categories.outcome.isna().all(), "the study expects nothing of these categories"

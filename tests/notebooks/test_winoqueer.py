@@ -191,12 +191,20 @@ def test_the_papers_parameters_are_valid():
     assert len(found["models"]) == 4 and found["head"] == "new" and found["pair_source"] == "winoqueer-v0"
 
 
-def test_gap_validation_by_likelihood_alone(real_data, tiny_folder, quick, tmp_path):
-    pairs = tmp_path / "pairs.csv"
-    pairs.write_text("sent_more,sent_less\nHe is a doctor.,She is a doctor.\nHe was kind.,She was kind.\n")
-    given = quick | {"models": [str(tiny_folder("distilbert"))], "pair_source": str(pairs)}
-    run = runs.run(NOTEBOOK, params=given | {"gap_source": "gap-validation"}, out=tmp_path)
+def test_what_coreference_lacks_is_said_in_a_line_before_training(quick, tmp_path):
+    run = runs.run(NOTEBOOK, params=quick | {"gap_source": "no-such-set"}, out=tmp_path)
+    assert not run.ok and "no-such-set" in run.error and not (tmp_path / "models").exists()
+
+
+def test_the_released_winoqueer_and_gap_validation_by_likelihood_alone(real_data, tiny_folder, quick, tmp_path):
+    given = quick | {"models": [str(tiny_folder("distilbert"))], "pair_source": "winoqueer-v0", "metric": "aul"}
+    given |= {"gap_source": "gap-validation"}
+    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
     assert run.ok, run.error
+    assert (read(run, "pairs").groupby("condition").size() == 5872).all()
+    overall = read(run, "overall")
+    masc_femm = read(run, "pairs").bias_type.str.startswith("masc_femm").sum() // 3
+    assert masc_femm and (overall.n + overall.n_left_out == 5872 - masc_femm).all()
     answers = read(run, "gap_answers")
     assert set(answers.resolver) == {"likelihood", "likelihood within words"}
     assert answers.groupby(["condition", "resolver"]).size().tolist() == [454] * 6
@@ -209,18 +217,3 @@ def test_gap_validation_by_likelihood_alone(real_data, tiny_folder, quick, tmp_p
         assert row["all"] == row["feminine / masculine"] == unanswered.get(key, 0)
         assert row["masculine"] + row["feminine"] == row["all"]
     assert "conll_f1" not in set(read_scores(run.results).measure)
-
-
-def test_what_coreference_lacks_is_said_in_a_line_before_training(quick, tmp_path):
-    run = runs.run(NOTEBOOK, params=quick | {"gap_source": "no-such-set"}, out=tmp_path)
-    assert not run.ok and "no-such-set" in run.error and not (tmp_path / "models").exists()
-
-
-def test_the_released_winoqueer(real_data, tiny_folder, quick, tmp_path):
-    given = quick | {"models": [str(tiny_folder("distilbert"))], "pair_source": "winoqueer-v0", "metric": "aul"}
-    run = runs.run(NOTEBOOK, params=given, out=tmp_path)
-    assert run.ok, run.error
-    assert (read(run, "pairs").groupby("condition").size() == 5872).all()
-    overall = read(run, "overall")
-    masc_femm = read(run, "pairs").bias_type.str.startswith("masc_femm").sum() // 3
-    assert masc_femm and (overall.n + overall.n_left_out == 5872 - masc_femm).all()
