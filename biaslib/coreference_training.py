@@ -127,7 +127,8 @@ def train_resolver(
     seed : int
         Of the new layers, the order of the documents and dropout.
     learning_rate, encoder_learning_rate : float
-        Of the new layers, and of the encoder. The defaults suit encoders of usual size and thousands of documents.
+        Of the new layers, and of the encoder. The defaults suit encoders of usual size and thousands of documents; for
+        a dozen, see ``biaslib.winoqueer_coreference.RESOLVERS``.
     hidden_size : int
         Of the layer that compares two words.
     max_words : int
