@@ -673,17 +673,11 @@ def _beside(out):
     out.parent.mkdir(parents=True, exist_ok=True)
     for held in out.parent.glob(f".{glob.escape(out.name)}-????????/{_LOCK}"):
         # Held by a training that runs, or somebody else's.
-        with suppress(OSError, NotImplementedError), FileLock(held, timeout=0):
+        with suppress(OSError), FileLock(held, timeout=0):
             shutil.rmtree(held.parent, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside:
-        lock = FileLock(Path(beside) / _LOCK)
-        # Some parallel file systems have no locks.
-        with suppress(NotImplementedError):
-            lock.acquire()
-        try:
-            yield Path(beside)
-        finally:
-            lock.release()
+    beside = tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent)
+    with beside as folder, FileLock(Path(folder) / _LOCK):
+        yield Path(folder)
 
 
 def _save_encoder(lm, folder):

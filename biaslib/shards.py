@@ -453,15 +453,10 @@ def _locked(out):
     out.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out.with_name(f".{out.name}.lock"))
     try:
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            print(f"waiting for another process that computes the shards in {out}", file=sys.stderr, flush=True)
-            lock.acquire()
-    except NotImplementedError:
-        # Some parallel file systems have no locks.
-        yield
-        return
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"waiting for another process that computes the shards in {out}", file=sys.stderr, flush=True)
+        lock.acquire()
     try:
         yield
     finally:
