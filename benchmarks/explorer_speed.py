@@ -6,9 +6,9 @@ be sent; a browser beside it needs some milliseconds more.
 
 import time
 
-from biaslib.contrast import contrast
-from biaslib.models import load_masked_lm
-from biaslib.templates import by_condition, read_names, read_templates
+from biaslib.io import by_condition, read_names, read_templates
+from biaslib.metrics import contrast
+from biaslib.scoring import load_masked_lm
 from biaslib.widgets import ContrastExplorer, PairExplorer, TopWordsExplorer, TrendExplorer
 
 

@@ -14,15 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from biaslib.multilingual import (
-    label_gender,
-    mbe_interval,
-    mbe_score,
-    mcnemar_random,
-    read_gender_words,
-    read_parallel,
-    similarity_curve,
-)
+from biaslib.io import read_gender_words, read_parallel
+from biaslib.metrics import label_gender, mbe_interval, mbe_score, mcnemar_random, similarity_curve
 
 SENTENCES, DIMENSIONS = 20_000, 768
 

@@ -28,9 +28,8 @@ def measure(score: str, layers: int, entries: int) -> float:
     from transformers import BertConfig, BertForMaskedLM
 
     from biaslib import scoring
-    from biaslib.models import load_masked_lm
 
-    tokenizer = load_masked_lm("demo", device="cpu").tokenizer
+    tokenizer = scoring.load_masked_lm("demo", device="cpu").tokenizer
     sizes = {
         "hidden_size": 128,
         "intermediate_size": 512,
@@ -38,7 +37,7 @@ def measure(score: str, layers: int, entries: int) -> float:
         "num_hidden_layers": layers,
     }
     torch.manual_seed(0)
-    lm = load_masked_lm((BertForMaskedLM(BertConfig(vocab_size=entries, **sizes)).eval(), tokenizer))
+    lm = scoring.load_masked_lm((BertForMaskedLM(BertConfig(vocab_size=entries, **sizes)).eval(), tokenizer))
     call = {"pll": scoring.pseudo_log_likelihood, "aula": scoring.all_unmasked_likelihood}[score]
     call(lm, ["He is here."])
     Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM

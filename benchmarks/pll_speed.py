@@ -18,9 +18,7 @@ import pandas as pd
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from biaslib.models import MaskedLM, load_masked_lm
-from biaslib.scoring import pseudo_log_likelihood
-from biaslib.tokens import encode
+from biaslib.scoring import MaskedLM, encode, load_masked_lm, pseudo_log_likelihood
 
 SENTENCES = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").splitlines()
 

@@ -11,10 +11,10 @@ import re
 import time
 from pathlib import Path
 
-from biaslib import relative_pronouns
-from biaslib.models import load_parser
-from biaslib.templates import read_names
-from biaslib.texts import read_texts, sentence_spans
+from biaslib import metrics
+from biaslib.io import read_names, read_texts, sentence_spans
+from biaslib.metrics import relative_clauses
+from biaslib.scoring import load_parser
 
 SAMPLED = 5_000
 
@@ -28,8 +28,8 @@ def time_filter(paths, forms):
     """Return the seconds that reading and filtering take, without parsing, and how many sentences pass."""
     counts = dict.fromkeys(("n_texts", "n_characters", "n_too_long"), 0)
     start = time.perf_counter()
-    texts = relative_pronouns._counted(read_texts(paths), counts, progress=False)
-    n = sum(1 for _ in relative_pronouns._candidates(texts, forms, counts))
+    texts = relative_clauses._counted(read_texts(paths), counts, progress=False)
+    n = sum(1 for _ in relative_clauses._candidates(texts, forms, counts))
     return time.perf_counter() - start, n
 
 
@@ -38,14 +38,14 @@ def without_filter(nlp, sentences, forms):
     everything = ((number, 0, sentence, 0) for number, sentence in enumerate(sentences))
     return {
         (candidate[0], pronoun.idx)
-        for candidate, doc in relative_pronouns._parsed(nlp, everything)
-        for pronoun, _ in relative_pronouns._relatives_in(doc, forms)
+        for candidate, doc in relative_clauses._parsed(nlp, everything)
+        for pronoun, _ in relative_clauses._relatives_in(doc, forms)
     }
 
 
 def sample_sentences(paths, seed=0):
     """Draw sentences of all texts: a draw from all, and one from those with a relative pronoun."""
-    pronoun = relative_pronouns._any_word_of(relative_pronouns.PRONOUNS)
+    pronoun = relative_clauses._any_word_of(metrics.PRONOUNS)
     sentences = [text[start:end] for text in read_texts(paths) for start, end in sentence_spans(text)]
     rng = random.Random(seed)
     with_pronoun = [sentence for sentence in sentences if pronoun.search(sentence.lower())]
@@ -61,18 +61,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     paths = sorted(path for path in parser.parse_args().folder.iterdir() if path.is_file())
     names = read_names("animals")["name"].tolist()
-    forms = relative_pronouns.word_forms(names)
-    nlp = load_parser(relative_pronouns.PARSER)
+    forms = metrics.word_forms(names)
+    nlp = load_parser(metrics.PARSER)
     filtering, n_candidates = time_filter(paths, forms)
     start = time.perf_counter()
-    found = relative_pronouns.find_relatives(read_texts(paths), names, parser=nlp)
+    found = metrics.find_relatives(read_texts(paths), names, parser=nlp)
     seconds = time.perf_counter() - start
     print(f"{found.attrs['n_characters'] / 1e6:.1f} million characters in {len(paths)} files")
     print(f"reading and filtering {filtering:.1f} s, {n_candidates} sentences parsed, {len(found)} pronouns found")
     print(f"all together {seconds:.1f} s, peak memory {peak_memory()} MB")
     for which, sentences in sample_sentences(paths).items():
         alone = without_filter(nlp, sentences, forms)
-        filtered = relative_pronouns.find_relatives(sentences, names, parser=nlp, proper_names=True)
+        filtered = metrics.find_relatives(sentences, names, parser=nlp, proper_names=True)
         lost = alone - set(zip(filtered["text_id"], filtered["start"], strict=True))
         print(f"{len(sentences)} sentences ({which}): {len(alone)} found by the parser alone, {len(lost)} lost")
 

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
-from biaslib.vectors import load_vectors
-from biaslib.weat import associations, read_contrasts, run_contrasts, weat
+from biaslib.embeddings import associations, run_contrasts, weat
+from biaslib.io import load_vectors, read_contrasts
 
 
 def seconds(call, rounds: int = 3) -> float:

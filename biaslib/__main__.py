@@ -1,4 +1,4 @@
-"""``python -m biaslib``: the command line, also for ``accelerate launch -m biaslib``."""
+"""``python -m biaslib``, the same as the command ``biaslib``."""
 
 import sys
 

@@ -7,7 +7,7 @@ import tiny_models
 from filelock import FileLock
 
 from biaslib import runs
-from biaslib.models import load_masked_lm, load_parser
+from biaslib.scoring import load_masked_lm, load_parser
 
 ROOT = Path(__file__).parent.parent
 

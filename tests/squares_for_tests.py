@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from biaslib import shards
+from biaslib import compute
 
 MANY = [("square", number) for number in range(30)]
 ITEMS = MANY[:6]
@@ -65,7 +65,7 @@ def run_and_be_killed(out, boundary, n_items):
     process = os.fork()
     if not process:
         kill_at(boundary)
-        shards.run_shards(MANY[:n_items], squares, out=out, identity={"power": 2})
+        compute.run_shards(MANY[:n_items], squares, out=out, identity={"power": 2})
         os._exit(0)
     return os.waitpid(process, 0)[1]
 

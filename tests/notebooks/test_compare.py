@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from biaslib.cli import main
-from biaslib.results import read_scores, score_row, write_results
+from biaslib.report import read_scores, write_results
+from biaslib.studies import score_row
 
 ROOT = Path(__file__).parents[2]
 MARKUP = "<b onclick=alert(1)>$x_1$ | [a](b)"

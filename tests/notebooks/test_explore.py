@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from biaslib import runs, vectors
-from biaslib.contrast import compare_sentences
-from biaslib.parameters import check_parameters, read_parameters, read_values
-from biaslib.results import SCORE_COLUMNS, read_scores
+from biaslib import io, runs
+from biaslib.metrics import compare_sentences
+from biaslib.report import read_scores
+from biaslib.runs import check_parameters, read_parameters, read_values
 from biaslib.scoring import pseudo_log_likelihood
+from biaslib.studies import SCORE_COLUMNS
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "explore.ipynb"
@@ -75,8 +76,8 @@ def test_the_report_says_what_it_is_and_stays_small(run):
 
 def test_other_models_words_and_decades(tiny_folder, tmp_path):
     """Sentences with markup, models of two families, a name that is not on the list, and no vectors without decades."""
-    novels = vectors.load_histwords("novels", decades=[1850, 1900])
-    vectors.save_histwords(novels, tmp_path / "decades")
+    novels = io.load_histwords("novels", decades=[1850, 1900])
+    io.save_histwords(novels, tmp_path / "decades")
     (tmp_path / "names.csv").write_text(f"name,group\n{MARKUP},other\ndog,other\n")
     given = {
         "models": [str(tiny_folder("roberta")), str(tiny_folder("xlm_roberta"))],

@@ -8,11 +8,12 @@ import plain
 import pytest
 
 from biaslib import runs
-from biaslib.multilingual import mbe_score
-from biaslib.parameters import check_parameters, read_parameters, read_values
-from biaslib.published import STATUSES, claims
-from biaslib.results import SCORE_COLUMNS, read_scores
+from biaslib.metrics import mbe_score
+from biaslib.report import read_scores
+from biaslib.runs import check_parameters, read_parameters, read_values
 from biaslib.scoring import all_unmasked_likelihood, sentence_vectors
+from biaslib.studies import SCORE_COLUMNS, claims
+from biaslib.studies._claims import STATUSES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "mbe.ipynb"

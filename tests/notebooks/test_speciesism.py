@@ -9,9 +9,10 @@ import plain
 import pytest
 
 from biaslib import runs
-from biaslib.published import STATUSES, claims
-from biaslib.results import SCORE_COLUMNS, read_scores
-from biaslib.templates import read_templates
+from biaslib.io import read_templates
+from biaslib.report import read_scores
+from biaslib.studies import SCORE_COLUMNS, claims
+from biaslib.studies._claims import STATUSES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "speciesism.ipynb"

@@ -6,10 +6,11 @@ import pandas as pd
 import plain
 import pytest
 
-from biaslib import pronouns, runs
-from biaslib.parameters import check_parameters, read_parameters, read_values
-from biaslib.published import STATUSES, claims, unmasked_models
-from biaslib.results import SCORE_COLUMNS, read_scores
+from biaslib import io, runs
+from biaslib.report import read_scores
+from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.studies import SCORE_COLUMNS, claims, unmasked_models
+from biaslib.studies._claims import STATUSES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "unmasked.ipynb"
@@ -94,7 +95,7 @@ def test_six_local_folders_fill_every_table(tiny_folder, tmp_path):
         folder = tmp_path / row.id.split("/")[-1]
         folder.symlink_to(tiny_folder(families[row.model]), target_is_directory=True)
         models.append(str(folder))
-    prompts = pronouns.first_prompts(pronouns.read_prompts(), 6)
+    prompts = io.first_prompts(io.read_prompts(), 6)
     prompts.to_csv(tmp_path / "prompts.csv", index=False)
     # Tiny models know few words, so that the shortest lists hold none of the unit.
     given = {"models": models, "prompt_file": str(tmp_path / "prompts.csv"), "n_resamples": 200, "k": 20}
@@ -112,7 +113,7 @@ def test_six_local_folders_fill_every_table(tiny_folder, tmp_path):
 
 def test_pairs_of_ones_own_and_pronouns_as_printed(tiny_folder, tmp_path):
     models = [str(tiny_folder("roberta")), str(tiny_folder("camembert"))]
-    pronouns.first_prompts(pronouns.read_prompts(), 4).to_csv(tmp_path / "prompts.csv", index=False)
+    io.first_prompts(io.read_prompts(), 4).to_csv(tmp_path / "prompts.csv", index=False)
     given = {"models": models, "pairs": [f"{models[0]}={models[1]}"], "prompt_file": str(tmp_path / "prompts.csv")}
     run = runs.run(NOTEBOOK, params=given | {"variant": "cased", "n_resamples": 200}, out=tmp_path)
     assert run.ok, run.error

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from biaslib import runs, vectors, weat
-from biaslib.published import STATUSES, claims
-from biaslib.results import SCORE_COLUMNS, read_scores
+from biaslib import io, runs
+from biaslib.report import read_scores
+from biaslib.studies import SCORE_COLUMNS, claims
+from biaslib.studies._claims import STATUSES
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "weat.ipynb"
@@ -42,9 +43,9 @@ def plain_effect_size(table, x, y, a, b):
 
 
 def test_effect_sizes_are_those_of_the_plain_definition(run):
-    glove = vectors.load_vectors("demo")
+    glove = io.load_vectors("demo")
     found = read(run, "contrasts").set_index("contrast")
-    words = weat.read_contrasts("categorical")
+    words = io.read_contrasts("categorical")
     words["word"] = [word if word in glove else word.lower() for word in words.word]
     assert len(found) == 40 and found.reason.isna().all()
     for contrast, rows in words.groupby("contrast"):
@@ -87,16 +88,16 @@ def test_the_report_says_what_it_is_and_stays_small(run):
     assert len(page) < 5_000_000 and "Content note" in page and "For trying out, not for findings" in page
     assert "without a description" not in page
     manifest = json.loads(run.manifest.read_text())
-    assert manifest["models"][0]["fingerprint"] == vectors.fingerprint(vectors.load_vectors("demo"))
+    assert manifest["models"][0]["fingerprint"] == io.vectors_fingerprint(io.load_vectors("demo"))
 
 
 def test_vectors_and_decades_by_path(tmp_path):
     """Two files of other formats, contrasts of one's own, and a folder in HistWords' format."""
-    glove = vectors.load_vectors("demo", limit=40_000)
-    vectors.save_word2vec_text(glove, tmp_path / "a.txt.gz")
+    glove = io.load_vectors("demo", limit=40_000)
+    io.save_word2vec_text(glove, tmp_path / "a.txt.gz")
     glove.save(str(tmp_path / "b.kv"))
-    novels = vectors.load_histwords("novels", decades=[1850, 1900])
-    vectors.save_histwords(novels, tmp_path / "decades")
+    novels = io.load_histwords("novels", decades=[1850, 1900])
+    io.save_histwords(novels, tmp_path / "decades")
     given = {
         "vector_sets": [str(tmp_path / "a.txt.gz"), str(tmp_path / "b.kv")],
         "contrasts_file": "caliskan",

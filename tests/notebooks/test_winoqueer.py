@@ -6,12 +6,13 @@ import plain
 import pytest
 
 from biaslib import runs
-from biaslib.coreference import read_gap
-from biaslib.finetuning import OFF_THE_SHELF
-from biaslib.models import load_masked_lm
-from biaslib.parameters import check_parameters, read_parameters, read_values
-from biaslib.published import STATUSES, claims
-from biaslib.results import SCORE_COLUMNS, read_scores
+from biaslib.io import read_gap
+from biaslib.report import read_scores
+from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.scoring import load_masked_lm
+from biaslib.studies import SCORE_COLUMNS, claims
+from biaslib.studies._claims import STATUSES
+from biaslib.training.continued import OFF_THE_SHELF
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "winoqueer.ipynb"

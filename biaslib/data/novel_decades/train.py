@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from gensim.models import KeyedVectors, Word2Vec
 
-from biaslib.vectors import save_histwords
+from biaslib.io import save_histwords
 
 HERE = Path(__file__).parent
 MINIMUM_TOKENS = 400_000

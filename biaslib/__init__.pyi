@@ -1,0 +1,13 @@
+from . import cli as cli
+from . import compute as compute
+from . import embeddings as embeddings
+from . import io as io
+from . import metrics as metrics
+from . import plots as plots
+from . import report as report
+from . import runs as runs
+from . import scoring as scoring
+from . import stats as stats
+from . import studies as studies
+from . import training as training
+from . import widgets as widgets

@@ -1,0 +1,110 @@
+"""Names and groups that a frame is about."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+
+def check_names(names, what="names"):
+    """Give the names as a list, or say in one line what is wrong with them.
+
+    Parameters
+    ----------
+    names : iterable of str
+    what : str
+        What the line calls them.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If it is one text or a frame instead of a list, empty, holds something that is not a text, or repeats a name.
+    """
+    if hasattr(names, "columns"):
+        raise ValueError(f"{what} has to be a list of texts, not a frame: give a column, such as frame['name']")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"{what} has to be a list of texts, not {names!r}")
+    names = list(names)
+    if not names:
+        raise ValueError(f"{what} is empty: give at least one")
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"{what}: each has to be a text, not {name!r} (in YAML, quote it)")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{what} has duplicates: {', '.join(repeated)}; give each once")
+    return names
+
+
+def names_of(frame):
+    """Give the names a frame is about, in its order.
+
+    A frame of `biaslib.metrics.word_contrast` knows all its names, also those without a row: they are the categories of
+    its column ``name``. Of any other frame it is the names that have a row.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With a column ``name``.
+
+    Returns
+    -------
+    list of str
+    """
+    names = frame["name"]
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return names.cat.categories.tolist()
+    return names.drop_duplicates().tolist()
+
+
+def groups_of(names, groups):
+    """Look up the group of each name.
+
+    Parameters
+    ----------
+    names : iterable of str
+    groups : mapping or Series
+        From name to group; it may hold more names than asked for.
+
+    Returns
+    -------
+    dict of str to str
+        In the order of `names`.
+
+    Raises
+    ------
+    ValueError
+        If a name has no group.
+    """
+    groups = dict(groups)
+    missing = [str(name) for name in names if name not in groups or pd.isna(groups[name])]
+    if missing:
+        raise ValueError(f"no group for {', '.join(missing)}: give every name one")
+    return {name: groups[name] for name in names}
+
+
+def concat_models(frames):
+    """Put the frames of several models under each other.
+
+    Parameters
+    ----------
+    frames : dict of str to pandas.DataFrame
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a first column ``model``; empty if there is no frame.
+
+    Examples
+    --------
+    >>> by_model({"demo": pd.DataFrame({"n": [1, 2]})}).values.tolist()
+    [['demo', 1], ['demo', 2]]
+    """
+    if not frames:
+        return pd.DataFrame({"model": []})
+    parts = [frame.assign(model=model) for model, frame in frames.items()]
+    stacked = pd.concat(parts, ignore_index=True)
+    return stacked[["model", *stacked.columns.drop("model")]]

@@ -1,0 +1,83 @@
+"""What a result rests on: fingerprints of data, versions of packages."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import metadata
+
+import numpy as np
+import pandas as pd
+
+from biaslib import __version__
+
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pandas", "numpy", "scipy", "scikit-learn", "matplotlib")
+_LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", "spacy", "accelerate", "stanza")
+_LIBRARIES += ("coreference-eval",)
+
+
+def versions():
+    """List the versions of what a result rests on.
+
+    Returns
+    -------
+    dict of str to str
+        biaslib, Python, and those of the libraries it calls that are installed.
+    """
+    found = {"biaslib": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def data_fingerprint(*objects):
+    """Give a short fingerprint of the data behind a score.
+
+    Parameters
+    ----------
+    *objects : DataFrame, Series, array, text, number, None, or lists and dicts of these
+        A frame counts with its columns and rows in their order, without its index. A set counts sorted, a
+        dict by its sorted keys.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits of a SHA-256; the same on every machine.
+
+    Raises
+    ------
+    TypeError
+        If an object is of another kind.
+
+    Examples
+    --------
+    >>> data_fingerprint(["pig", "dog"]) == data_fingerprint(("pig", "dog"))
+    True
+    """
+    canonical = json.dumps([_canonical(item) for item in objects], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _canonical(item):
+    if isinstance(item, pd.DataFrame):
+        return {
+            "frame": [
+                list(map(str, item.columns)),
+                *([_canonical(v) for v in row] for row in item.itertuples(index=False)),
+            ]
+        }
+    if isinstance(item, pd.Series | pd.Index | np.ndarray):
+        return [_canonical(value) for value in item.tolist()]
+    if isinstance(item, Mapping):
+        return {"dict": sorted([json.dumps(_canonical(k)), _canonical(v)] for k, v in item.items())}
+    if isinstance(item, set | frozenset):
+        return {"set": sorted((_canonical(value) for value in item), key=json.dumps)}
+    if isinstance(item, list | tuple):
+        return [_canonical(value) for value in item]
+    if isinstance(item, np.generic):
+        return item.item()
+    if item is None or isinstance(item, str | int | float):
+        return item
+    raise TypeError(f"no fingerprint for {type(item).__name__}: give frames, lists, dicts, texts, numbers")

@@ -1,0 +1,94 @@
+"""How the command line is read, and what it says."""
+
+import argparse
+import re
+import sys
+
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")
+
+
+class _UsageError(ValueError):
+    """A command line that argparse cannot read."""
+
+
+class Once(argparse.Action):
+    """An option that may be given once: of two values, one would be dropped in silence."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string} is given twice; keep one")
+        setattr(namespace, self.dest, values)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise _UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def complain(message, code):
+    print("biaslib:", _plain(" ".join(str(message).split())), file=sys.stderr)
+    return code
+
+
+def _plain(text):
+    """Leave out what a terminal would take for a command."""
+    return _CONTROL.sub("", text)
+
+
+_GUARD = "\0"
+
+
+def guard_values(argv):
+    """Mark the values of -p, lest argparse take -1e-3 for an option; no argument can hold a NUL."""
+    marked = list(argv)
+    for at in range(1, len(marked)):
+        if marked[at - 1] in ("-p", "--parameter") and "=" in marked[at]:
+            name, _, value = marked[at].partition("=")
+            raise _UsageError(f"-p takes a name and a value apart: -p {name} {value}")
+        if at > 1 and marked[at - 2] in ("-p", "--parameter"):
+            marked[at] = _GUARD + marked[at]
+    return marked
+
+
+def add_parameter(command, what):
+    command.add_argument(
+        "-p",
+        "--parameter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help=f"{what}; lists as a,b or [a, b]",
+    )
+
+
+def say_how_it_ended(done):
+    """Say how a run ended, and where its report lies."""
+    if not done.ok:
+        return complain(f"{done.error}; the partial report is {done.html}", 1)
+    print(f"Report: {done.html}")
+    return 0
+
+
+def print_rows(rows):
+    """Print a table of texts, seconds to the right."""
+    rows = [tuple(map(_plain, row)) for row in rows]
+    seconds = rows[0].index("seconds")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [f"{cell:{'>' if n == seconds else '<'}{widths[n]}}" for n, cell in enumerate(row)]
+        print("  ".join(cells).rstrip())
+
+
+def read_set_parameters(given):
+    pairs = {}
+    for name, value in given:
+        if name in pairs:
+            raise _UsageError(f"-p {name} is given twice; keep one")
+        pairs[name] = value.removeprefix(_GUARD)
+    return pairs
+
+
+def describe_error(parameter):
+    explained = f"\n    {parameter.help}" if parameter.help else ""
+    return f"{parameter.name}: {parameter.type} = {parameter.default!r}{explained}"

@@ -1,0 +1,36 @@
+"""biaslib audit: every notebook on a model."""
+
+from biaslib import runs
+from biaslib.cli._parsing import add_parameter, complain, print_rows, read_set_parameters
+
+
+def add_arguments(commands):
+    command = commands.add_parser(
+        "audit",
+        help="run every notebook on models, then compare",
+        description="Run every notebook that measures masked language models on MODEL …, with its own default values, "
+        "then the comparison of these runs. A notebook that fails stops no other.",
+        allow_abbrev=False,
+    )
+    command.add_argument("models", metavar="MODEL", nargs="+", help="a Hugging Face id, a folder, or demo")
+    command.add_argument("--vectors", nargs="+", default=[], metavar="PATH", help="word vectors, which go through weat")
+    add_parameter(command, "set one parameter of the notebooks that have it")
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--name", help="name of the runs (made of the models' names)")
+    command.set_defaults(action=_audit)
+
+
+def _audit(arguments):
+    given = read_set_parameters(arguments.parameter)
+    options = {"vectors": arguments.vectors, "out": arguments.out, "name": arguments.name}
+    ended = runs.audit(arguments.models, set_parameters=given, progress=True, **options)
+    rows = [("notebook", "status", "seconds", "report, or why there is none")]
+    for row in ended.itertuples():
+        where = " ".join(filter(None, [row.report, f"({row.reason})" if row.report and row.reason else row.reason]))
+        rows.append((row.notebook, row.status, f"{row.seconds:.0f}" if row.seconds else "", where))
+    print_rows(rows)
+    comparison = ended.iloc[-1]
+    if comparison.status == "done":
+        print(f"Report: {comparison.report}")
+    failed = ended.loc[ended["status"] == "failed", "notebook"].tolist()
+    return complain(f"failed: {', '.join(failed)}", 1) if failed else 0

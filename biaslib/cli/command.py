@@ -1,0 +1,64 @@
+"""The command ``biaslib``: a subcommand is a function that adds its arguments and one that does the work."""
+
+import signal
+import sys
+
+from biaslib import __version__
+from biaslib.cli import audit, compare, data, run, sweep, train
+from biaslib.cli._parsing import Parser, complain, guard_values
+
+
+def main(argv=None):
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; by default the process's own.
+
+    Returns
+    -------
+    int
+        0 when all is well, 1 when a notebook failed, 2 when what was given cannot be used (one line on
+        standard error says why), 130 when interrupted.
+
+    Examples
+    --------
+    >>> main(["run", "speciesism", "-f", "demo"])  # doctest: +SKIP
+    Report: outputs/speciesism/demo/report.html
+    0
+    """
+    if argv is None:
+        # A batch system that ends a job leaves, like Ctrl-C, a partial report rather than a hidden folder.
+        _interrupt_at("SIGTERM")
+        # A terminal that is closed.
+        _interrupt_at("SIGHUP")
+    try:
+        arguments = _parser().parse_args(guard_values(sys.argv[1:] if argv is None else argv))
+        return arguments.action(arguments)
+    except SystemExit as done:
+        return done.code or 0
+    except KeyboardInterrupt as stop:
+        return complain("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), 130)
+    except (ValueError, OSError) as error:
+        return complain(error, 2)
+
+
+def _interrupt_at(name):
+    """Take a signal for Ctrl-C, where there is such a signal and it is not ignored, as under nohup."""
+    number = getattr(signal, name, None)
+    if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler)
+
+
+def _parser():
+    parser = Parser(
+        prog="biaslib",
+        description="Measure social bias in language models and word vectors.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"biaslib {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    for verb in (run, sweep, compare, audit, data, train):
+        verb.add_arguments(commands)
+    return parser

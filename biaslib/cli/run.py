@@ -1,0 +1,35 @@
+"""biaslib run: run a notebook."""
+
+from biaslib import runs
+from biaslib.cli._parsing import Once, add_parameter, describe_error, read_set_parameters, say_how_it_ended
+
+
+def add_arguments(commands):
+    command = commands.add_parser(
+        "run",
+        help="run a notebook and write its report",
+        description="Run a notebook and write its report, results and manifest to OUT/NOTEBOOK/NAME/.",
+        allow_abbrev=False,
+    )
+    command.add_argument("notebook", metavar="NOTEBOOK", help="a path, or the name of one in notebooks/")
+    command.add_argument(
+        "-f", "--params", action=Once, metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
+    )
+    add_parameter(command, "set one parameter")
+    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--name", help="name of the run (that of FILE, or custom with -p alone)")
+    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
+    command.set_defaults(action=_run)
+
+
+def _run(arguments):
+
+    notebook = runs.find_notebook(arguments.notebook)
+    declared = runs.read_parameters(notebook)
+    if arguments.help_parameters:
+        print("\n".join(map(describe_error, declared)) or f"{notebook} has no parameters")
+        return 0
+    given = runs.check_parameters(declared, read_set_parameters(arguments.parameter), text=True)
+    return say_how_it_ended(
+        runs.run(notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name)
+    )

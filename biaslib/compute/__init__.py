@@ -1,0 +1,5 @@
+"""Long work in pieces that resumes after a crash, also on a cluster."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

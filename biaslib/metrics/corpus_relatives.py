@@ -1,0 +1,205 @@
+"""Relative pronouns in a corpus of any size, in shards."""
+
+import hashlib
+import re
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from biaslib import _provenance, compute, io
+from biaslib._frames import check_names, concat_models
+from biaslib.io.corpora import corpus_files, read_texts
+from biaslib.metrics.relative_clauses import PARSER, PRONOUNS, RELATIVE_COLUMNS, find_relatives
+from biaslib.metrics.relatives import relative_probabilities
+from biaslib.scoring.models import measure_each
+from biaslib.scoring.parsers import load_parser, parser_fingerprint
+
+# What finding and scoring rest on besides this package, whose version every folder of shards records itself.
+_LIBRARIES = ("spacy", "torch", "transformers", "tokenizers")
+
+
+def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=False):
+    """Find relative pronouns in a corpus by shards, so that a run that was killed goes on.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        As for `biaslib.io.corpus_files`; ``""`` gives an empty frame.
+    names : sequence of str
+        As for `find_relatives`.
+    out : str or Path
+        Folder of folders of shards; in it, one is written for this corpus.
+    parser : str
+        An installed pipeline.
+    client, progress
+        As for `biaslib.compute.run_shards`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``shard`` and the columns of `find_relatives`; text_id counts within a shard. ``attrs`` hold its counts.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such corpus.
+    ValueError, ModuleNotFoundError
+        As `find_relatives`, `biaslib.io.corpus_files` and `biaslib.compute.run_shards` do, or if another call has
+        replaced the shards in the meantime.
+
+    Warns
+    -----
+    UserWarning
+        If earlier shards do not count, with the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(find_in_corpus("animal_sentences", ["pig"], out=folder))
+    5
+    """
+    names = check_names(names)
+    files = corpus_files(paths)
+    if not files:
+        return _no_relatives(names)
+    identity, given = _corpus_identity(files, names, parser)
+    work = partial(_find_in_pieces, **given)
+    folder = Path(out) / f"found-{_folder_name(paths if isinstance(paths, str | Path) else files[0])}"
+    return _run(files, work, folder, identity, client, progress)
+
+
+def score_corpus(
+    paths, models, names, *, out, parser=PARSER, client=None, device="auto", dtype="float32", progress=False
+):
+    """Find relative pronouns in a corpus and compute the probabilities of all five there, for several models.
+
+    The work is done by shards: a call that was killed goes on when it is repeated, and ends with the same files.
+
+    Parameters
+    ----------
+    paths : str, Path, or sequence of them
+        As for `biaslib.io.corpus_files`; ``""`` gives an empty frame, and no model is loaded.
+    models : sequence of str
+        As for `biaslib.scoring.measure_each`.
+    names : sequence of str
+        As for `find_relatives`.
+    out : str or Path
+        Folder of folders of shards; in it, one is written for each model, with its finds, so that models can be scored
+        at the same time by different processes.
+    parser : str
+        An installed pipeline.
+    client, progress
+        As for `biaslib.compute.run_shards`. A worker loads a model once and keeps it.
+    device, dtype : str
+        As for `biaslib.scoring.load_masked_lm`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model shard``, the columns of `find_relatives` and those that `relative_probabilities` adds; text_id counts
+        within a shard. ``attrs`` hold the counts of `find_relatives`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such corpus.
+    ValueError, ModuleNotFoundError
+        As `find_in_corpus` and `biaslib.scoring.measure_each` do.
+
+    Warns
+    -----
+    UserWarning
+        If earlier shards do not count (another model under that name, other names, another corpus …), with the reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scored = score_corpus("animal_sentences", ["demo"], ["pig"], out=folder)
+    >>> len(scored), bool(scored[list(PRONOUNS)].notna().all(axis=None))
+    (5, True)
+    """
+    names = check_names(names)
+    files = corpus_files(paths)
+    if not files:
+        found = _no_relatives(names).assign(**dict.fromkeys(PRONOUNS, 0.0), reason="")
+        found.insert(0, "model", pd.Series(dtype="str"))
+        return found
+    corpus, given = _corpus_identity(files, names, parser)
+
+    def measure(lm):
+        identity = {"model": lm.fingerprint, "dtype": dtype, **corpus}
+        if client is None:
+            work = partial(_score_pieces, lm=lm, **given)
+        else:
+            which = {"model": lm.name, "fingerprint": lm.fingerprint, "device": device, "dtype": dtype}
+            work = partial(_score_on_worker, **which, **given)
+        return _run(files, work, Path(out) / f"scored-{_folder_name(lm.name)}", identity, client, progress)
+
+    measured, _ = measure_each(models, measure, device=device, dtype=dtype)
+    table = concat_models(measured)
+    # What was read and found is the same for all models.
+    table.attrs.update(next(iter(measured.values())).attrs)
+    return table
+
+
+def _run(files, work, folder, identity, client, progress):
+    run = compute.run_shards(io.cut_files(files), work, out=folder, identity=identity, client=client, progress=progress)
+    return compute.read_shards(run)
+
+
+def _corpus_identity(files, names, parser):
+    """Give what finding in files rests on, and the arguments for the work on each shard."""
+    fingerprint = parser_fingerprint(parser)
+    pipeline = compute.per_worker(_load_checked, parser, fingerprint).meta
+    versions = {name: version for name, version in _provenance.versions().items() if name in _LIBRARIES}
+    identity = {
+        "names": names,
+        "parser": f"{pipeline['lang']}_{pipeline['name']} {pipeline['version']} {fingerprint}",
+        "corpus": io.corpus_fingerprint(files),
+        **versions,
+    }
+    return identity, {"names": names, "parser": parser, "parser_fingerprint": fingerprint}
+
+
+def _load_checked(parser, fingerprint):
+    nlp = load_parser(parser)
+    now = parser_fingerprint(parser)
+    if now != fingerprint:
+        raise ValueError(
+            f"the pipeline {str(parser)!r} has the fingerprint {now} here, not {fingerprint}: give all machines the "
+            "same files, and do not change them during a run"
+        )
+    return nlp
+
+
+def _folder_name(name):
+    """Give the last part of a name or path, and what tells it from others that end so."""
+    last = re.sub(r"[^A-Za-z0-9._]+", "-", Path(name).name) or "unnamed"
+    return f"{last}-{hashlib.sha256(str(name).encode()).hexdigest()[:8]}"
+
+
+def _no_relatives(names):
+    found = pd.DataFrame({column: pd.Series(dtype="str") for column in RELATIVE_COLUMNS})
+    found = found.astype(dict.fromkeys(("text_id", "sentence_id", "start", "end", "offset"), "int64"))
+    found = found.astype({"proper_name": bool})
+    found["name"] = pd.Categorical(found["name"], categories=list(names))
+    found.insert(0, "shard", pd.Series(dtype="int32"))
+    return found
+
+
+def _find_in_pieces(pieces, *, names, parser, parser_fingerprint):
+    return find_relatives(
+        read_texts(pieces), names, parser=compute.per_worker(_load_checked, parser, parser_fingerprint)
+    )
+
+
+def _score_pieces(pieces, *, lm, **given):
+    return relative_probabilities(lm, _find_in_pieces(pieces, **given))
+
+
+def _score_on_worker(pieces, *, model, fingerprint, device, dtype, **given):
+    lm = compute.worker_model(model, fingerprint, device=device, dtype=dtype)
+    return _score_pieces(pieces, lm=lm, **given)

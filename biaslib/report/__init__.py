@@ -1,0 +1,5 @@
+"""The executed notebook as one offline page; its tables; what a run leaves; runs side by side."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

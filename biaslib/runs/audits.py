@@ -1,0 +1,143 @@
+"""One word for the whole job: every notebook that measures models run on some, then the comparison."""
+
+import sys
+import time
+
+import pandas as pd
+
+from biaslib._provenance import data_fingerprint
+from biaslib.report.comparisons import ACROSS_PAPERS
+from biaslib.runs.notebook_run import list_notebooks, run
+from biaslib.runs.parameters import ParameterError, check_parameters, read_parameters
+from biaslib.scoring.models import check_name
+
+AUDIT_COLUMNS = ("notebook", "status", "seconds", "report", "reason")
+_LONGEST_NAME = 60
+
+
+def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, progress=False):
+    """Run every notebook that has a parameter ``models`` on models, and the comparison over these runs.
+
+    Parameters
+    ----------
+    models : sequence of str
+        Hugging Face ids, local folders or "demo".
+    vectors : sequence of str
+        Word vectors, for the notebooks with a parameter ``vector_sets``; none: these notebooks are not run.
+    out : str or Path
+        The folder for all runs.
+    name : str, optional
+        The name of all these runs; by default made of the models' names.
+    set_parameters : mapping of str to str, optional
+        Further values, written as on a command line; each goes to the notebooks that have the parameter.
+    progress : bool
+        Say on standard error which notebook runs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``notebook status seconds report reason``, a row a notebook in the order of running, the comparison last.
+        `status` is "done", "failed" (which stops no other notebook; `report` is then the partial one, or "" where
+        nothing could start) or "not run" (it measures no models, or vectors and none are given; see `reason`).
+
+    Raises
+    ------
+    ValueError
+        Before anything starts: no model or one that is no folder, no notebook, or a parameter that no notebook has or
+        that has a wrong value.
+
+    Examples
+    --------
+    >>> audit(["demo"]).query("status == 'done'")["notebook"].tolist()  # doctest: +SKIP
+    ['mbe', 'speciesism', 'unmasked', 'winoqueer', 'compare']
+    """
+    models, vectors = ([given] if isinstance(given, str) else list(given) for given in (models, vectors))
+    if not models:
+        raise ValueError("no model is given: name at least one, such as demo")
+    for model in models:
+        check_name(model)
+    notebooks = list_notebooks()
+    planned, rows = _plan(notebooks, {"models": models, "vector_sets": vectors}, dict(set_parameters or {}))
+    name = name or audit_name(models)
+    planned["compare"] = {"runs_dir": str(out), "run_names": [name]}
+    for notebook, values in planned.items():
+        if progress:
+            print(f"== {notebook}", file=sys.stderr, flush=True)
+        rows.append({"notebook": notebook} | _run(notebooks[notebook], values, out, name))
+    return pd.DataFrame(rows, columns=list(AUDIT_COLUMNS))
+
+
+def audit_name(models):
+    """Make the name of an audit's runs from those of its models.
+
+    Parameters
+    ----------
+    models : sequence of str
+
+    Returns
+    -------
+    str
+        Of plain letters, digits, - and _; long ones are cut and told apart by a fingerprint.
+
+    Examples
+    --------
+    >>> audit_name(["google-bert/bert-base-cased", "models/mine"])
+    'audit-google-bert-bert-base-cased+models-mine'
+    """
+    last = [str(model).replace("\\", "/").strip("/") for model in models]
+    plain = [
+        "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in part.replace("/", "-"))
+        for part in last
+    ]
+    name = f"audit-{'+'.join(plain)}"
+    if len(name) > _LONGEST_NAME or name.endswith((".failed", ".")):
+        name = f"{name[: _LONGEST_NAME - 9]}-{data_fingerprint(list(map(str, models)))[:8]}"
+    return name
+
+
+def _plan(notebooks, measured, further):
+    """The values to run each notebook with, and a row for each that is not to run."""
+    planned, left_out, taken = {}, [], set()
+    for notebook, path in notebooks.items():
+        if notebook in ACROSS_PAPERS:
+            continue
+        try:
+            declared = read_parameters(path)
+        except ParameterError as error:
+            left_out.append(_row("not run", error, notebook=notebook))
+            continue
+        names = {parameter.name for parameter in declared}
+        what = [key for key in measured if key in names]
+        if not any(measured[key] for key in what):
+            reason = "no vectors are given" if what else "it has no parameter models or vector_sets"
+            left_out.append(_row("not run", reason, notebook=notebook))
+            continue
+        given = {key: value for key, value in further.items() if key in names}
+        taken |= set(given)
+        planned[notebook] = check_parameters(declared, given, text=True) | {key: measured[key] for key in what}
+    _check_further(further, taken, measured)
+    if not planned:
+        raise ValueError("no notebook with a parameter models is found: run this where notebooks/ is")
+    return planned, left_out
+
+
+def _check_further(further, taken, measured):
+    for key in further:
+        if key in measured or key == "results_dir":
+            raise ValueError(f"the parameter {key!r} cannot be set here: an audit sets it itself")
+        if key not in taken:
+            raise ValueError(f"no notebook of this audit has the parameter {key!r}")
+
+
+def _run(path, values, out, name):
+    started = time.perf_counter()
+    try:
+        done = run(path, params=values, out=out, name=name)
+    except (ValueError, OSError) as error:
+        return _row("failed", error)
+    seconds = round(time.perf_counter() - started, 1)
+    return _row("done" if done.ok else "failed", done.error, seconds=seconds, report=done.html.as_posix())
+
+
+def _row(status, reason, *, seconds=0.0, report="", **notebook):
+    return {"status": status, "seconds": seconds, "report": report, "reason": " ".join(str(reason).split())} | notebook

@@ -1,0 +1,474 @@
+"""What a notebook can be told: its ``parameters`` cell read, and what is given checked against it.
+
+Each line of the cell reads ``name: type = default  # help``. The types are ``int``, ``float``, ``str``,
+``bool`` and lists of the first three. The help may end with a constraint, which is checked::
+
+    top_k: int = 5  # words shown per animal (from 1 to 50)
+    article: str = "literal"  # how "a" and "an" are chosen (one of: literal, agree)
+"""
+
+import ast
+import csv
+import difflib
+import io
+import json
+import math
+import os
+import re
+import reprlib
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+TYPES = ("int", "float", "str", "bool", "list[str]", "list[int]", "list[float]")
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_CONSTRAINT = re.compile(
+    r"\((?:one of: *(?P<choices>[^()]+)"
+    rf"|from (?P<low>{_NUMBER})(?: to (?P<high>{_NUMBER}))?"
+    rf"|to (?P<top>{_NUMBER}))\)\s*$"
+)
+_WHOLE = re.compile(r"[-+]?\d{1,400}")
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_YAML_WORDS = "YAML reads an unquoted yes, no, on, off, true or false as a truth value"
+
+
+class ParameterError(ValueError):
+    """A parameter, a file of parameters or a ``parameters`` cell that cannot be used; one line says why."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a notebook's ``parameters`` cell.
+
+    Attributes
+    ----------
+    name, type, help : str
+        As written; the help includes its constraint.
+    default : object
+        The value the notebook has when nothing is given.
+    choices : tuple
+        The allowed values (of each entry, for a list); empty if any will do.
+    lowest, highest : float or None
+        The bounds of the value (of each entry, for a list).
+    """
+
+    name: str
+    type: str
+    default: object
+    help: str = ""
+    choices: tuple = ()
+    lowest: float | None = None
+    highest: float | None = None
+
+    @property
+    def entry_type(self):
+        """The type of one entry: ``str`` for ``list[str]``, the type itself for a plain one."""
+        return self.type.removeprefix("list[").removesuffix("]")
+
+    @property
+    def is_list(self):
+        """Whether the parameter is a list."""
+        return self.type.startswith("list[")
+
+
+def read_parameters(notebook_path):
+    """Read the parameters that a notebook declares.
+
+    Parameters
+    ----------
+    notebook_path : str or path
+        The notebook.
+
+    Returns
+    -------
+    tuple of Parameter
+        In the order of the cell.
+
+    Raises
+    ------
+    ParameterError
+        If this is not a Python notebook with exactly one cell tagged ``parameters``, or if a line of that
+        cell does not read ``name: type = default  # help``.
+
+    Examples
+    --------
+    >>> [p.name for p in read_parameters("notebooks/speciesism.ipynb")]  # doctest: +SKIP
+    ['models', 'min_z', 'results_dir']
+    """
+    notebook = read_notebook(notebook_path)
+    cells = [c for c in notebook.cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
+    if len(cells) != 1:
+        found = "no cell" if not cells else f"{len(cells)} cells"
+        raise ParameterError(f"{notebook_path}: {found} tagged 'parameters'; tag exactly one code cell so")
+    try:
+        return _read_cell(cells[0].source)
+    except ParameterError as error:
+        raise ParameterError(f"{notebook_path}: {error}") from None
+
+
+def read_notebook(path):
+    """Read a notebook that papermill can run.
+
+    Parameters
+    ----------
+    path : str or path
+        The notebook.
+
+    Returns
+    -------
+    nbformat.NotebookNode
+        The notebook, in format 4.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, is not a notebook, or is not for the kernel ``python3``.
+
+    Examples
+    --------
+    >>> len(read_notebook("notebooks/speciesism.ipynb").cells)  # doctest: +SKIP
+    24
+    """
+    import nbformat
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        content = json.loads(text)
+        if not isinstance(content, dict) or content.get("nbformat") != 4:
+            raise ParameterError(f"{path}: not a Jupyter notebook of format 4; open and save it in JupyterLab")
+        notebook = nbformat.reads(text, as_version=4)
+        nbformat.validate(notebook)
+    except OSError as error:
+        raise ParameterError(f"{path}: cannot be read ({error.strerror})") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ParameterError(f"{path}: not a Jupyter notebook (its text is not JSON)") from None
+    except nbformat.ValidationError as error:
+        raise ParameterError(f"{path}: not a valid notebook ({_one_line(error.message)})") from None
+    kernel = notebook.metadata.get("kernelspec", {}).get("name")
+    if kernel != "python3":
+        raise ParameterError(f"{path}: its kernel is {kernel!r}; choose the kernel 'python3' and save it")
+    return notebook
+
+
+def read_values(path):
+    """Read a YAML file of parameters.
+
+    Parameters
+    ----------
+    path : str or path
+        The file: a mapping from parameter names to values. An empty file gives no values.
+
+    Returns
+    -------
+    dict
+        As YAML reads it; `check_parameters` does the rest.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, is not YAML, is not a mapping, has a name twice, or has a number that YAML
+        reads in a surprising way (``010`` is eight, ``12:30`` is 750).
+
+    Examples
+    --------
+    >>> read_values("params/speciesism/demo.yaml")  # doctest: +SKIP
+    {'models': ['demo']}
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Safe YAML that says what it would otherwise pass over in silence."""
+
+        def construct_mapping(self, node, deep=False):
+            names = [self.construct_object(key, deep=True) for key, _ in node.value]
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise ParameterError(f"{path}: {twice[0]!r} is given twice; keep one")
+            return super().construct_mapping(node, deep=deep)
+
+        def construct_number(self, node):
+            value = self.construct_yaml_int(node)
+            digits = node.value.replace("_", "")
+            if ":" in digits or (_WHOLE.fullmatch(digits) and int(digits) != value):
+                raise ParameterError(
+                    f"{path}: line {node.start_mark.line + 1}: YAML reads {node.value} as the number "
+                    f'{value}; write {value} if that is meant, or quote it: "{node.value}"'
+                )
+            return value
+
+        def construct_fraction(self, node):
+            if ":" in node.value:
+                raise ParameterError(
+                    f"{path}: line {node.start_mark.line + 1}: YAML reads {node.value} as a number of base 60; "
+                    f'quote it: "{node.value}"'
+                )
+            return self.construct_yaml_float(node)
+
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_number)
+    Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_fraction)
+    try:
+        values = yaml.load(Path(path).read_text(encoding="utf-8-sig"), Loader)
+    except OSError as error:
+        raise ParameterError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path}: not text in UTF-8; save it as UTF-8") from None
+    except ParameterError:
+        raise
+    except RecursionError:
+        raise ParameterError(f"{path}: it is nested too deeply, or within itself; write plain lists") from None
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise ParameterError(f"{path}: not valid YAML: {_yaml_problem(error)}") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ParameterError(f"{path}: must be a mapping, with lines such as `name: value`")
+    return values
+
+
+def check_parameters(parameters, given, *, text=False):
+    """Check values against the declared parameters and make them plain.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        From `read_parameters`.
+    given : mapping
+        Names and values.
+    text : bool
+        The values are text from a command line, read by the declared type: lists as ``[a, b]`` or ``a,b``,
+        truth values as true/false, yes/no or on/off.
+
+    Returns
+    -------
+    dict
+        The given parameters alone, as plain Python values that papermill can write into a notebook.
+
+    Raises
+    ------
+    ParameterError
+        On an unknown name, a wrong type or a value out of its bounds; the line names the parameter and the
+        remedy.
+
+    Examples
+    --------
+    >>> check_parameters([Parameter("min_z", "float", 2.0)], {"min_z": "1e-3"})
+    {'min_z': 0.001}
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    checked = {}
+    for name, value in given.items():
+        if name not in known:
+            raise ParameterError(_unknown(name, known))
+        parameter = known[name]
+        try:
+            checked[name] = _check(parameter, _read_text(parameter, value) if text else value)
+        except RecursionError:
+            raise ParameterError(f"parameter {name!r} is a list within itself; write a plain list") from None
+    return checked
+
+
+def _read_cell(source):
+    try:
+        statements = ast.parse(source).body
+        comments = _comments(source)
+    except (SyntaxError, tokenize.TokenError) as error:
+        raise ParameterError(f"the parameters cell is not plain Python: {_one_line(error)}") from None
+    parameters = [_read_line(statement, comments) for statement in statements]
+    names = [parameter.name for parameter in parameters]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ParameterError(f"the parameters cell has {twice[0]!r} twice; keep one")
+    return tuple(parameters)
+
+
+def _comments(source):
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {token.start[0]: token.string.lstrip("#").strip() for token in tokens if token.type == tokenize.COMMENT}
+
+
+def _read_line(statement, comments):
+    if not (
+        isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None
+    ):
+        raise ParameterError(f"line {statement.lineno} of the parameters cell must read `name: type = default  # help`")
+    name, kind = statement.target.id, ast.unparse(statement.annotation)
+    if kind not in TYPES:
+        raise ParameterError(f"parameter {name!r} has the type {kind}; the types are {', '.join(TYPES)}")
+    try:
+        default = ast.literal_eval(statement.value)
+    except ValueError:
+        raise ParameterError(f"parameter {name!r}: its default must be a plain value, not a computation") from None
+    rows = range(statement.lineno, statement.end_lineno + 1)
+    description = " ".join(comments[row] for row in rows if row in comments)
+    parameter = Parameter(name, kind, default, description, **_constraint(name, kind, description))
+    return Parameter(**{**vars(parameter), "default": _check(parameter, default)})
+
+
+def _constraint(name, kind, description):
+    match = _CONSTRAINT.search(description)
+    if not match:
+        return {}
+    entry = Parameter(name, kind, None).entry_type
+    if match["choices"]:
+        one = Parameter(name, entry, None)
+        words = [word.strip().strip("\"'") for word in match["choices"].split(",")]
+        return {"choices": tuple(_check(one, _read_text(one, word)) for word in words)}
+    low, high = (float(bound) if bound else None for bound in (match["low"], match["high"] or match["top"]))
+    if entry not in ("int", "float") or (low is not None and high is not None and low > high):
+        raise ParameterError(f"parameter {name!r}: the constraint {match[0].strip()} does not fit its type {kind}")
+    return {"lowest": low, "highest": high}
+
+
+def _unknown(name, known):
+    if not isinstance(name, str):
+        return f"the name {name!r} is not a word ({_YAML_WORDS}); quote it"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"the parameters are {', '.join(known) or 'none'}"
+    return f"unknown parameter {name!r}; {hint}"
+
+
+def _read_text(parameter, value):
+    """Read a command line's text by the declared type; words and numbers stay the text that they are."""
+    if parameter.is_list:
+        return _split(parameter, value)
+    if parameter.type == "bool":
+        return _truth(parameter, value)
+    return value
+
+
+def _truth(parameter, value):
+    if value.strip().lower() not in _TRUTH:
+        raise _wrong(parameter, value, "give true or false")
+    return _TRUTH[value.strip().lower()]
+
+
+def _split(parameter, value):
+    stripped = value.strip()
+    if stripped.startswith("["):
+        entries = _yaml_list(parameter, stripped)
+    else:
+        try:
+            entries = next(csv.reader([stripped], skipinitialspace=True, strict=True), [])
+        except csv.Error:
+            raise _wrong(parameter, value, "write a list on one line, as [a, b] or a,b") from None
+        entries = [entry.strip() for entry in entries]
+        if "" in entries:
+            raise _wrong(parameter, value, f"entry {entries.index('') + 1} is empty; remove a comma")
+    return entries
+
+
+def _yaml_list(parameter, text):
+    import yaml
+
+    try:
+        # The base loader leaves every entry as the text that was written: no stays "no".
+        entries = yaml.load(text, yaml.BaseLoader)
+    except yaml.YAMLError:
+        raise _wrong(parameter, text, "write a list as [a, b] or a,b") from None
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise _wrong(parameter, text, "write a list of plain entries, as [a, b] or a,b")
+    return entries
+
+
+def _check(parameter, value):
+    value = _plain(value)
+    if not parameter.is_list:
+        return _check_entry(parameter, value, "")
+    if not isinstance(value, list):
+        example = f"[{value}]" if isinstance(value, str | int | float) else "[a, b]"
+        raise _wrong(parameter, value, f"write a list: {example}")
+    return [_check_entry(parameter, entry, f" entry {n}") for n, entry in enumerate(value, 1)]
+
+
+def _plain(value):
+    """Numpy scalars and arrays, tuples and paths as plain values; anything else as it is."""
+    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _check_entry(parameter, value, place):
+    convert = {"int": _whole, "float": _float, "str": _word, "bool": _bool}[parameter.entry_type]
+    value = convert(parameter, value, place)
+    if parameter.choices and value not in parameter.choices:
+        near = difflib.get_close_matches(str(value), map(str, parameter.choices), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        allowed = ", ".join(map(str, parameter.choices))
+        raise _wrong(parameter, value, f"give one of: {allowed}{hint}", place)
+    low, high = parameter.lowest, parameter.highest
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise _wrong(parameter, value, f"give a number {_bounds(low, high)}", place)
+    return value
+
+
+def _bounds(low, high):
+    return " ".join(f"{word} {bound:g}" for word, bound in (("from", low), ("to", high)) if bound is not None)
+
+
+def _whole(parameter, value, place):
+    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(parameter, value, "give a whole number, without quotes or decimals", place)
+    return int(value)
+
+
+def _float(parameter, value, place):
+    number = None
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and "_" not in str(value):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = None
+    if number is None:
+        raise _wrong(parameter, value, "give a number such as 0.5", place)
+    if not math.isfinite(number):
+        raise _wrong(parameter, value, "give a finite number", place)
+    return number
+
+
+def _bool(parameter, value, place):
+    if not isinstance(value, bool):
+        raise _wrong(parameter, value, "give true or false, without quotes", place)
+    return value
+
+
+def _word(parameter, value, place):
+    if isinstance(value, str):
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise _wrong(parameter, value, "give text in UTF-8", place)
+        return str.__str__(value)
+    if isinstance(value, bool):
+        quoted = '"yes" or "true"' if value else '"no" or "false"'
+        raise _wrong(parameter, value, f"quote it, e.g. {quoted} ({_YAML_WORDS})", place)
+    if value is None:
+        raise _wrong(parameter, value, 'quote it, e.g. "null" (YAML reads null, ~ and nothing as no value)', place)
+    if isinstance(value, int | float):
+        raise _wrong(parameter, value, f'quote it: "{value}"', place)
+    if type(value).__module__ == "datetime":
+        raise _wrong(parameter, value, f'quote it: "{value}" (YAML reads it as a date)', place)
+    raise _wrong(parameter, value, 'give text, e.g. "word"', place)
+
+
+def _wrong(parameter, value, remedy, place=""):
+    kind = parameter.entry_type if place else parameter.type
+    return ParameterError(f"parameter {parameter.name!r}{place} must be {kind}, got {_shown(value)}: {remedy}")
+
+
+def _shown(value):
+    if value is None or isinstance(value, bool | int | float | str | list):
+        return _one_line(reprlib.repr(str.__str__(value) if isinstance(value, str) else value))
+    return f"a value of type {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _yaml_problem(error):
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}: {problem}" if mark else _one_line(error)
+
+
+def _one_line(text):
+    return " ".join(str(text).split())

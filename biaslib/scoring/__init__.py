@@ -1,0 +1,5 @@
+"""Models, the words of their vocabularies, and the probabilities and likelihoods of sentences."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

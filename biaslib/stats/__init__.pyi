@@ -1,0 +1,17 @@
+from .clusters import AdjustedRand as AdjustedRand
+from .clusters import adjusted_rand as adjusted_rand
+from .clusters import coreference_scorer as coreference_scorer
+from .correlations import CORRELATIONS as CORRELATIONS
+from .correlations import Correlation as Correlation
+from .correlations import correlation as correlation
+from .effect_sizes import effect_size_label as effect_size_label
+from .effect_sizes import rank_biserial as rank_biserial
+from .effect_sizes import vargha_delaney_a as vargha_delaney_a
+from .effect_sizes import vargha_delaney_label as vargha_delaney_label
+from .hypothesis_tests import SignedRank as SignedRank
+from .hypothesis_tests import holm as holm
+from .hypothesis_tests import mcnemar as mcnemar
+from .hypothesis_tests import sign_test as sign_test
+from .hypothesis_tests import signed_rank as signed_rank
+from .intervals import bootstrap_interval as bootstrap_interval
+from .intervals import bootstrap_sums as bootstrap_sums
