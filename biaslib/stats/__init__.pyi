@@ -1,6 +1,7 @@
+from .clusters import CONLL_METRICS as CONLL_METRICS
 from .clusters import AdjustedRand as AdjustedRand
 from .clusters import adjusted_rand as adjusted_rand
-from .clusters import coreference_scorer as coreference_scorer
+from .clusters import coreference_counts as coreference_counts
 from .correlations import CORRELATIONS as CORRELATIONS
 from .correlations import Correlation as Correlation
 from .correlations import correlation as correlation
@@ -9,9 +10,13 @@ from .effect_sizes import rank_biserial as rank_biserial
 from .effect_sizes import vargha_delaney_a as vargha_delaney_a
 from .effect_sizes import vargha_delaney_label as vargha_delaney_label
 from .hypothesis_tests import SignedRank as SignedRank
+from .hypothesis_tests import compare_group_counts as compare_group_counts
+from .hypothesis_tests import compare_paired_counts as compare_paired_counts
 from .hypothesis_tests import holm as holm
 from .hypothesis_tests import mcnemar as mcnemar
+from .hypothesis_tests import permutation_p_value as permutation_p_value
 from .hypothesis_tests import sign_test as sign_test
 from .hypothesis_tests import signed_rank as signed_rank
 from .intervals import bootstrap_interval as bootstrap_interval
 from .intervals import bootstrap_sums as bootstrap_sums
+from .intervals import wilson as wilson

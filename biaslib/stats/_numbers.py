@@ -1,4 +1,4 @@
-"""Numbers, pairs and their differences, as the tests take them."""
+"""Checks of samples, and differences of pairs."""
 
 import numpy as np
 
@@ -7,21 +7,22 @@ _ZERO_DIFFERENCE = 1e-12
 
 
 def as_pairs(x, y):
+    """Return two samples of one length as arrays of finite numbers."""
     x, y = as_numbers(x, "x"), as_numbers(y, "y")
     if x.size != y.size:
-        raise ValueError(f"x and y are pairs but differ in length: {x.size} and {y.size}")
+        raise ValueError(f"x and y must have the same length, not {x.size} and {y.size}")
     return x, y
 
 
 def paired_differences(x, y):
-    """Subtract pairs; what is only rounding becomes 0."""
+    """Return x - y, with differences that are only rounding set to 0."""
     difference = x - y
     zero = np.abs(difference) <= _ZERO_DIFFERENCE * np.maximum(np.abs(x), np.abs(y))
     return np.where(zero, 0.0, difference)
 
 
 def sum_positive_ranks(difference):
-    """Give the sum of the ranks of the positive differences, and how many differ from 0, along the last axis."""
+    """Return the sum of the ranks of the positive differences and the number of nonzero ones, along the last axis."""
     from scipy import stats
 
     n = np.count_nonzero(difference, axis=-1)
@@ -31,9 +32,10 @@ def sum_positive_ranks(difference):
 
 
 def as_numbers(values, what):
+    """Return a sample as an array of finite numbers."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"{what} has to be one row of numbers, at least one, not of shape {values.shape}")
+        raise ValueError(f"{what} must be a one-dimensional, non-empty array, not one of shape {values.shape}")
     if not np.isfinite(values).all():
-        raise ValueError(f"{what} holds NaN or an infinite number: leave such observations out")
+        raise ValueError(f"{what} must not contain NaN or infinite values; leave such observations out")
     return values

@@ -1,11 +1,13 @@
-"""Correlations with their intervals."""
+"""Correlations with confidence intervals."""
 
 import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from biaslib._checks import check_choice, check_number
 from biaslib.stats._numbers import as_pairs
 
 CORRELATIONS = ("pearson", "spearman")
@@ -18,15 +20,15 @@ class Correlation:
     Attributes
     ----------
     correlation : float
-        Pearson's r or Spearman's ρ, from −1 to 1; NaN where there is none.
+        Pearson's r or Spearman's ρ, from −1 to 1; NaN if undefined.
     ci_low, ci_high : float
         NaN for fewer than four pairs.
     p_value : float
         Two-sided.
     n : int
-        Pairs.
+        Number of pairs.
     reason : str
-        Why there is no correlation, or "".
+        Why the correlation is undefined, or "".
     """
 
     correlation: float
@@ -36,31 +38,31 @@ class Correlation:
     n: int
     reason: str = ""
 
-    def to_frame(self):
-        """Give the fields as a frame of one row."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fields as a frame of one row."""
         return pd.DataFrame([asdict(self)])
 
 
-def correlation(x, y, *, method="pearson", confidence=0.95):
-    """Correlate paired values, with an interval by Fisher's transformation.
+def correlation(x: ArrayLike, y: ArrayLike, *, method: str = "pearson", confidence: float = 0.95) -> Correlation:
+    """Correlate paired values, with a confidence interval by Fisher's transformation.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
     method : {"pearson", "spearman"}
-        The second correlates ranks; the variance of its interval is Bonett and Wright's (2000), (1 + ρ²/2)/(n − 3).
+        For Spearman's ρ the variance of the interval is Bonett and Wright's (2000), (1 + ρ²/2)/(n − 3).
     confidence : float
         Between 0 and 1.
 
     Returns
     -------
     Correlation
-        With fewer than three pairs, or where all values of a side are equal, NaN and the reason.
+        NaN with a reason for fewer than three pairs, or if all values of x or of y are equal.
 
     Raises
     ------
     ValueError
-        If the method is unknown, the samples differ in length or hold NaN, or `confidence` is out of range.
+        If the method is unknown, the samples differ in length or contain NaN, or `confidence` is out of range.
 
     Examples
     --------
@@ -70,10 +72,8 @@ def correlation(x, y, *, method="pearson", confidence=0.95):
     """
     from scipy import stats
 
-    if method not in CORRELATIONS:
-        raise ValueError(f"method {method!r} is unknown; known: {', '.join(CORRELATIONS)}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence has to lie between 0 and 1, not {confidence!r}")
+    check_choice(method, "method", CORRELATIONS)
+    check_number(confidence, "confidence", above=0, below=1)
     n = len(x)
     if n < 3 and n == len(y):
         return Correlation(math.nan, math.nan, math.nan, math.nan, n, "fewer than three pairs")

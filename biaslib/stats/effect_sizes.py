@@ -1,36 +1,40 @@
-"""Effect sizes and what they are called."""
+"""Effect sizes and their conventional labels."""
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from biaslib._checks import check_number
 from biaslib.stats._numbers import as_numbers, as_pairs, paired_differences, sum_positive_ranks
 
-# An effect is called so below this A (Vargha & Delaney 2000); from the last on it is large.
+# Upper limits of A (Vargha & Delaney 2000); from the last on an effect is large.
 A_LIMITS = {"negligible": 0.56, "small": 0.64, "medium": 0.71}
+# Lower limits of |d| (Cohen 1988).
+D_LIMITS = {"large": 0.8, "medium": 0.5, "small": 0.2, "negligible": 0.0}
 
 
-def rank_biserial(x, y, *, axis=None):
-    """Compute the matched-pairs rank-biserial correlation (Kerby 2014): how far paired values differ one way.
+def rank_biserial(x: ArrayLike, y: ArrayLike, *, axis: int | None = None) -> float | np.ndarray:
+    """Compute the matched-pairs rank-biserial correlation (Kerby 2014).
 
-    (V − V⁻)/(V + V⁻), where V and V⁻ are the sums of the ranks of positive and negative differences x − y, as
-    in `signed_rank`.
+    It is (V − V⁻)/(V + V⁻), where V and V⁻ are the sums of the ranks of the positive and the negative differences
+    x − y, as in `signed_rank`.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
     axis : int, optional
-        Compute along this axis of arrays, unchecked, as resampling needs it.
+        Axis along which to compute; the input is then not checked, as resampling requires.
 
     Returns
     -------
     float or numpy.ndarray
-        1 when every x is above its y, −1 when below, 0 when no pair differs.
+        1 if every x is above its y, −1 if below, 0 if no pair differs.
 
     Raises
     ------
     ValueError
-        If the samples differ in length, are empty, or hold NaN.
+        If the samples differ in length, are empty or contain NaN.
 
     Examples
     --------
@@ -44,25 +48,25 @@ def rank_biserial(x, y, *, axis=None):
     return np.divide(2 * v - total, total, out=np.zeros_like(v), where=total > 0)
 
 
-def vargha_delaney_a(x, y, *, axis=None):
-    """Compute Vargha and Delaney's A: the chance that a value of x is above one of y, ties as half.
+def vargha_delaney_a(x: ArrayLike, y: ArrayLike, *, axis: int | None = None) -> float | np.ndarray:
+    """Compute Vargha and Delaney's A: the probability that a value of x is above one of y, ties counting half.
 
     Parameters
     ----------
     x, y : array_like, shapes (m,) and (n,)
         All m·n pairs are compared.
     axis : int, optional
-        Compute along this axis of arrays, unchecked, as resampling needs it.
+        Axis along which to compute; the input is then not checked, as resampling requires.
 
     Returns
     -------
     float or numpy.ndarray
-        0.5 when neither tends to be larger.
+        0.5 if neither tends to be larger.
 
     Raises
     ------
     ValueError
-        If a sample is empty or holds NaN.
+        If a sample is empty or contains NaN.
 
     Examples
     --------
@@ -80,13 +84,13 @@ def vargha_delaney_a(x, y, *, axis=None):
     return (rank_sum - m * (m + 1) / 2) / (m * n)
 
 
-def vargha_delaney_label(a):
-    """Say how large an effect A is, in Vargha and Delaney's (2000) words.
+def vargha_delaney_label(a: float) -> str:
+    """Label an effect size A by Vargha and Delaney's (2000) conventions.
 
     Parameters
     ----------
     a : float
-        From 0 to 1; either side of 0.5 counts alike.
+        From 0 to 1; a and 1 − a have the same label.
 
     Returns
     -------
@@ -105,18 +109,14 @@ def vargha_delaney_label(a):
     """
     if math.isnan(a):
         return ""
-    if not 0 <= a <= 1:
-        raise ValueError(f"A has to lie between 0 and 1, not {a!r}")
+    check_number(a, "A", least=0, most=1)
     # Rounded: 1 − .44 must not fall short of .56.
     size = round(max(a, 1 - a), 12)
     return next((label for label, limit in A_LIMITS.items() if size < limit), "large")
 
 
-_LABELS = ((0.8, "large"), (0.5, "medium"), (0.2, "small"), (0.0, "negligible"))
-
-
-def effect_size_label(d):
-    """Call an effect size by Cohen's conventions.
+def effect_size_label(d: float) -> str:
+    """Label an effect size d by Cohen's (1988) conventions.
 
     Parameters
     ----------
@@ -125,12 +125,11 @@ def effect_size_label(d):
     Returns
     -------
     str
-        Of |d|: ``"large"`` from .8, ``"medium"`` from .5, ``"small"`` from .2, else ``"negligible"``; empty
-        for NaN.
+        By |d|: ``"large"`` from .8, ``"medium"`` from .5, ``"small"`` from .2, else ``"negligible"``; "" for NaN.
 
     Examples
     --------
     >>> [effect_size_label(d) for d in (-1.2, 0.5, 0.19)]
     ['large', 'medium', 'negligible']
     """
-    return next((label for least, label in _LABELS if abs(d) >= least), "")
+    return next((label for label, least in D_LIMITS.items() if abs(d) >= least), "")

@@ -1,10 +1,12 @@
 """Confidence intervals."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from biaslib._checks import check_count
+from biaslib._checks import check_choice, check_count, check_number
 from biaslib.stats._numbers import as_numbers
 
 BOOTSTRAP_METHODS = ("percentile", "bca")
@@ -13,44 +15,43 @@ _RESAMPLED_AT_ONCE = 4_000_000
 
 
 def bootstrap_interval(
-    values,
-    statistic,
+    values: ArrayLike | tuple[ArrayLike, ...],
+    statistic: Callable,
     *,
-    seed,
-    n_resamples=9999,
-    confidence=0.95,
-    method="percentile",
-    paired=False,
-):
-    """Give a bootstrap confidence interval of a statistic.
+    seed: int,
+    n_resamples: int = 9999,
+    confidence: float = 0.95,
+    method: str = "percentile",
+    paired: bool = False,
+) -> tuple[float, float]:
+    """Compute a bootstrap confidence interval of a statistic.
 
     Parameters
     ----------
     values : array_like or tuple of array_like
-        One sample, or a tuple of samples that `statistic` takes in turn.
+        One sample, or a tuple of samples, passed to `statistic` as separate arguments.
     statistic : callable
-        Of the sample(s); one that takes ``axis`` (like `numpy.mean`) is computed for all resamples at once.
+        Function of the sample(s); one that takes ``axis`` (like `numpy.mean`) is computed for all resamples at once.
     seed : int
     n_resamples : int
     confidence : float
         Between 0 and 1.
     method : {"percentile", "bca"}
-        The percentile interval stays within what the statistic can be and exists for shares near 0 and 1,
-        where the bias-corrected and accelerated one (BCa) is undefined; BCa is the more exact for skewed
+        The percentile interval stays within the range of the statistic and exists for shares near 0 and 1,
+        where the bias-corrected and accelerated interval (BCa) is undefined; BCa is more accurate for skewed
         statistics.
     paired : bool
-        Resample the samples of a tuple together, observation by observation.
+        Whether to resample the samples of a tuple together, observation by observation.
 
     Returns
     -------
     low, high : float
-        Both are the statistic when every sample is constant; NaN when a sample has but one observation,
-        which says nothing about spread.
+        Both equal the statistic if every sample is constant; NaN if a sample has only one observation.
 
     Raises
     ------
     ValueError
-        If a sample is empty, not one row of finite numbers, or an option is out of range.
+        If a sample is empty, not one-dimensional or not finite, or an option is out of range.
 
     Examples
     --------
@@ -60,13 +61,12 @@ def bootstrap_interval(
     """
     from scipy import stats
 
-    if method not in BOOTSTRAP_METHODS:
-        raise ValueError(f"method {method!r} is unknown; known: {', '.join(BOOTSTRAP_METHODS)}")
+    check_choice(method, "method", BOOTSTRAP_METHODS)
     _check_bootstrap(seed, n_resamples, confidence)
     given = values if isinstance(values, tuple) else (values,)
     samples = tuple(as_numbers(sample, "values") for sample in given)
     if paired and len({sample.size for sample in samples}) > 1:
-        raise ValueError("paired samples have to be of one length")
+        raise ValueError("paired samples must have the same length")
     if min(sample.size for sample in samples) < 2:
         return math.nan, math.nan
     if all((sample == sample[0]).all() for sample in samples):
@@ -85,19 +85,21 @@ def bootstrap_interval(
     return float(interval.low), float(interval.high)
 
 
-def bootstrap_sums(rows, value, *, seed, n_resamples=9999, confidence=0.95):
-    """Give the percentile bootstrap interval of a value that follows from sums of counts, such as a share or an F1.
+def bootstrap_sums(
+    rows: ArrayLike, value: Callable, *, seed: int, n_resamples: int = 9999, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Compute a percentile bootstrap interval of a function of summed counts, such as a share or an F1.
 
-    Observations with the same counts are alike, so how often each kind is drawn follows the multinomial distribution
-    (Efron & Tibshirani 1993, "An Introduction to the Bootstrap", §6.2): the work grows with the kinds, not with the
-    observations.
+    Observations with the same counts are interchangeable, so the number of times each kind is drawn is multinomial
+    (Efron & Tibshirani 1993, "An Introduction to the Bootstrap", §6.2): the cost grows with the number of kinds, not
+    of observations.
 
     Parameters
     ----------
     rows : array_like, shape (n, k)
         The counts of each observation.
     value : callable
-        Of the k sums; it is given arrays, an entry a resample.
+        Function of the k sums, each an array with one entry per resample.
     seed : int
     n_resamples : int
     confidence : float
@@ -106,12 +108,12 @@ def bootstrap_sums(rows, value, *, seed, n_resamples=9999, confidence=0.95):
     Returns
     -------
     low, high : float
-        Both are the value when all observations are alike; NaN when there is but one, or a resample has no value.
+        Both equal the value if all observations are alike; NaN if there is only one, or a resample has no value.
 
     Raises
     ------
     ValueError
-        If there is no row, a number is not finite, or an option is out of range.
+        If there are no rows, a count is not finite, or an option is out of range.
 
     Examples
     --------
@@ -125,9 +127,9 @@ def bootstrap_sums(rows, value, *, seed, n_resamples=9999, confidence=0.95):
     _check_bootstrap(seed, n_resamples, confidence)
     rows = np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.size == 0:
-        raise ValueError(f"rows has to be a table of counts, at least one row, not of shape {rows.shape}")
+        raise ValueError(f"rows must be a two-dimensional, non-empty array, not one of shape {rows.shape}")
     if not np.isfinite(rows).all():
-        raise ValueError("rows holds NaN or an infinite number: leave such observations out")
+        raise ValueError("rows must not contain NaN or infinite values; leave such observations out")
     if len(rows) < 2:
         return math.nan, math.nan
     kinds, counts = np.unique(rows, axis=0, return_counts=True)
@@ -143,8 +145,46 @@ def bootstrap_sums(rows, value, *, seed, n_resamples=9999, confidence=0.95):
     return float(low), float(high)
 
 
+def wilson(count: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Compute Wilson's (1927) confidence interval of a share.
+
+    Parameters
+    ----------
+    count, n : int
+        Observations of interest, and all observations.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    low, high : float
+        Between 0 and 1; NaN if `n` is 0.
+
+    Raises
+    ------
+    ValueError
+        If a count is not a whole number, `count` is above `n`, or `confidence` is out of range.
+
+    Examples
+    --------
+    47 of the 50 relative pronouns that the speciesism study found are right:
+
+    >>> low, high = wilson(47, 50)
+    >>> round(low, 2), round(high, 2)
+    (0.84, 0.98)
+    """
+    from scipy import stats
+
+    check_count(n, "n", least=0)
+    check_count(count, "count", least=0, most=n)
+    check_number(confidence, "confidence", above=0, below=1)
+    if n == 0:
+        return math.nan, math.nan
+    interval = stats.binomtest(count, n).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
 def _check_bootstrap(seed, n_resamples, confidence):
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence has to lie between 0 and 1, not {confidence!r}")
+    check_number(confidence, "confidence", above=0, below=1)
     check_count(seed, "seed", least=0)
     check_count(n_resamples, "n_resamples")
