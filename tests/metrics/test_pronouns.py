@@ -24,7 +24,7 @@ from biaslib.metrics import (
 )
 from biaslib.metrics.pronouns import FEMALE, MALE, NEUTRAL, VARIANTS
 from biaslib.scoring import masks
-from biaslib.studies import classify, model_pairs, published_pairs, published_table
+from biaslib.studies import published_table
 
 SENTENCES = [
     "[MASK] is a nurse.",
@@ -357,47 +357,6 @@ def test_effects_of_the_published_table():
     assert add_effect(table).equals(table)
 
 
-def test_outcomes_by_the_published_expectations():
-    table = classify(add_effect(published_table("unmasked_table2_gtc")), alpha=None)
-    outcome = table.set_index(["category", "model"])["outcome"]
-    assert outcome["stem", "bert"] == "stereotypical"
-    assert outcome["art_design", "bert"] == "alternative"
-    assert outcome["art_design", "distilbert-multilingual"] == "stereotypical"
-    assert outcome["service_management", "xlm-roberta"] == ""
-    assert outcome["fashion", "bert-multilingual"] == "alternative"
-
-
-def test_an_outcome_needs_the_test_too():
-    table = pd.DataFrame({"category": "stem", "leaning": ["male", "male", "male"], "p_holm": [0.01, 0.05, math.nan]})
-    assert classify(table)["outcome"].tolist() == ["stereotypical", "", ""]
-    assert classify(table, alpha=0.1)["outcome"].tolist() == ["stereotypical", "stereotypical", ""]
-    assert classify(table, alpha=None)["outcome"].tolist() == ["stereotypical"] * 3
-    assert classify(table.assign(category="mine"))["outcome"].tolist() == [""] * 3
-    expected = pd.DataFrame({"category": ["stem"], "stereotypical": ["female"]})
-    assert classify(table, expected)["outcome"].tolist() == ["alternative", "", ""]
-    with pytest.raises(ValueError, match=r"lacks the column\(s\) p_holm"):
-        classify(table.drop(columns="p_holm"))
-    with pytest.raises(ValueError, match="a category twice"):
-        classify(table, pd.concat([expected, expected]))
-
-
-def test_table_3_follows_from_table_2():
-    table = published_table("unmasked_table2_gtc")
-    differences = mono_minus_multi(table, model_pairs(table["model"].unique()))
-    published = published_table("unmasked_table3_mono_minus_multi")
-    both = differences.merge(published, on=["category", "pair"], suffixes=("", "_published"))
-    assert len(both) == len(published) == 21
-    assert np.abs(both["difference"] - both["difference_published"]).max() <= 0.01 + 1e-9
-    # Almost 67 % of the cases, as the text has it.
-    assert differences["closer"].value_counts().to_dict() == {"multi": 14, "mono": 6, "": 1}
-
-
-def test_pairs_of_models_keep_the_names_given():
-    names = ["demo", "/m/bert-base-multilingual-uncased", "google-bert/bert-base-uncased", "FacebookAI/roberta-base"]
-    assert model_pairs(names) == {"google-bert/bert-base-uncased": "/m/bert-base-multilingual-uncased"}
-    assert model_pairs(["demo"]) == {}
-
-
 def test_own_pairs_of_models():
     table = pd.DataFrame({"category": list("xxy"), "model": ["one", "many", "one"], "a": [0.1, 0.9, 0.7]})
     frame = mono_minus_multi(table, {"one": "many"})
@@ -408,14 +367,6 @@ def test_own_pairs_of_models():
             mono_minus_multi(table, pairs)
     with pytest.raises(ValueError, match="a model twice in a category"):
         mono_minus_multi(pd.concat([table, table]), {"one": "many"})
-
-
-def test_published_pairs_add_up():
-    pairs = published_pairs()
-    table = published_table("unmasked_parallel_pairs")
-    assert pairs.groupby("model")["n_pairs"].sum().to_dict() == dict(zip(table["model"], table["pairs"], strict=True))
-    # What the frames of a unit allow with k = 5.
-    assert pairs["n_pairs"].max() <= 50
 
 
 # Linguistic units
@@ -643,24 +594,12 @@ def test_an_interval_of_the_difference_covers_it_and_counts_its_prompts():
     assert again.loc[0, "n"] == 39 and abs(again.loc[0, "ci_low"] - row.ci_low) < 0.05
 
 
-def test_pairs_of_ones_own_are_named():
-    assert model_pairs(["a", "b", "c"], given=["a = c"]) == {"a": "c"}
-    for wrong in ("a", "a=d", "a=a", "=b"):
-        with pytest.raises(ValueError, match="write 'monolingual=multilingual'"):
-            model_pairs(["a", "b", "c"], given=[wrong])
-
-
 def test_a_category_leans_neither_way_where_the_two_effects_contradict():
     male = np.r_[np.linspace(0.1, 0.3, 80) + 0.001, np.full(20, 0.1)]
     female = np.r_[np.linspace(0.1, 0.3, 80), np.full(20, 0.9)]
     row = compare_categories(pd.DataFrame({"category": "stem", "male": male, "female": female}), n_resamples=50).loc[0]
     assert row.rank_biserial > 0 and row.a < 0.44 and row.p_value < 0.05
     assert row.leaning == "" and row.note == "A and the paired test point opposite ways"
-
-
-def test_two_pairs_of_one_monolingual_model_are_refused():
-    with pytest.raises(ValueError, match="'a' is the monolingual model of two pairs"):
-        model_pairs(["a", "b", "c"], given=["a=b", "a=c"])
 
 
 @pytest.mark.parametrize(
