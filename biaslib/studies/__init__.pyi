@@ -3,7 +3,6 @@ from . import speciesism as speciesism
 from . import unmasked as unmasked
 from . import weat as weat
 from . import winoqueer as winoqueer
-from ._claims import by_decade as by_decade
 from ._claims import claim_ranges as claim_ranges
 from ._claims import claims as claims
 from ._claims import format_evidence as format_evidence
@@ -12,6 +11,7 @@ from ._claims import verdict as verdict
 from ._claims import verdict_by_range as verdict_by_range
 from ._published import FOLDER as FOLDER
 from ._published import published_model as published_model
+from ._published import published_models as published_models
 from ._published import published_table as published_table
 from ._published import unmasked_models as unmasked_models
 from ._scores import COUNTS as COUNTS
@@ -27,6 +27,8 @@ from .speciesism import different_top_words as different_top_words
 from .unmasked import classify as classify
 from .unmasked import model_pairs as model_pairs
 from .unmasked import published_pairs as published_pairs
+from .weat import contrast_trends as contrast_trends
+from .weat import effect_sizes_by_category as effect_sizes_by_category
 from .winoqueer import HELD_OUT as HELD_OUT
 from .winoqueer import LEARNED as LEARNED
 from .winoqueer import REPORTED as REPORTED

@@ -1,54 +1,56 @@
 """The papers' tables, and the models they speak of."""
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import pandas as pd
 
+from biaslib._checks import check_choice
 from biaslib._files import DATA
 
 FOLDER = DATA / "published"
 TOP_WORDS = "speciesism_tables8_11_top_words"
+_PAPERS = ("speciesism", "mbe", "unmasked", "winoqueer")
 
 
-def published_table(name):
+def published_table(name: str) -> pd.DataFrame:
     """Read one of the papers' tables.
 
     Parameters
     ----------
     name : str
-        As the files in ``biaslib/data/published`` are called, without ``.csv``.
+        The name of a file in ``biaslib/data/published``, without ``.csv``.
 
     Returns
     -------
     pandas.DataFrame
-        Text stays text ("NA", "null"); an empty field of a column of numbers is NaN.
+        Text stays text ("NA", "null"); an empty field in a column of numbers is NaN.
 
     Raises
     ------
     ValueError
-        If there is no such table; the known ones are listed.
+        If there is no such table; the message lists those there are.
 
     Examples
     --------
     >>> int(published_table("speciesism_table1_animal_frequency").set_index("animal").loc["pig"].item())
     25273
     """
-    known = sorted(path.stem for path in FOLDER.glob("*.csv"))
-    if name not in known:
-        raise ValueError(f"no published table {name!r}; known: {', '.join(known)}")
+    check_choice(name, "published table", sorted(path.stem for path in FOLDER.glob("*.csv")))
     frame = pd.read_csv(FOLDER / f"{name}.csv", keep_default_na=False, encoding="utf-8")
     return frame.apply(_numbers_with_gaps)
 
 
-def published_model(name, paper="speciesism"):
-    """Give a paper's own name of a model, or None if it is not one of its models.
+def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
+    """Return the name that a paper gives to a model, or None if it is not one of the paper's models.
 
     Parameters
     ----------
     name : str or Path
-        A hub id with or without its organisation, or a folder, of which the last part counts, or the paper's own name.
+        A Hugging Face id, with or without its organisation; a folder, whose last part counts; or the paper's own name.
     paper : {"speciesism", "mbe", "unmasked", "winoqueer"}
-        The MBE paper has one model a language, whose code is its name here.
+        The MBE paper has one model per language, named by the language's code here.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def published_model(name, paper="speciesism"):
     Raises
     ------
     ValueError
-        If the paper is another one.
+        If the paper is not one of these.
 
     Examples
     --------
@@ -66,25 +68,48 @@ def published_model(name, paper="speciesism"):
     >>> published_model("google-bert/bert-base-multilingual-uncased", "unmasked")
     'bert-multilingual'
     """
+    check_choice(paper, "paper", _PAPERS)
     last = _last_part(name)
     if paper == "speciesism":
         return last if last in set(published_table(TOP_WORDS)["model"]) else None
-    if paper not in ("mbe", "unmasked", "winoqueer"):
-        raise ValueError(f"no models of paper {paper!r} are known by name; known: speciesism, mbe, unmasked, winoqueer")
     models = _models_of(paper)
     own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
     return str(name) if str(name) in set(models["model"]) else own.get(last)
 
 
-def unmasked_models():
-    """Give the six models of UnMASKed (Parra 2024).
+def published_models(names: Iterable[str | Path], paper: str = "speciesism") -> dict[str, str]:
+    """Find the models of a paper among those of a run.
+
+    Parameters
+    ----------
+    names : iterable of str or Path
+        As for `published_model`.
+    paper : str
+        As for `published_model`.
+
+    Returns
+    -------
+    dict of str to str
+        From the name in the run to the paper's own, in the order of `names`; other models are left out.
+
+    Examples
+    --------
+    >>> published_models(["demo", "FacebookAI/roberta-large"])
+    {'FacebookAI/roberta-large': 'roberta-large'}
+    """
+    own = {name: published_model(name, paper) for name in names}
+    return {name: published for name, published in own.items() if published}
+
+
+def unmasked_models() -> pd.DataFrame:
+    """List the six models of UnMASKed (Parra 2024).
 
     Returns
     -------
     pandas.DataFrame
-        ``model id n_languages multilingual``: the paper's name, the Hugging Face id (inferred: the paper names no
-        checkpoints), how many languages it was trained on, and the multilingual counterpart of a monolingual one
-        ("" for the multilingual ones).
+        ``model id n_languages multilingual``: the paper's name, the Hugging Face id (inferred, since the paper names no
+        checkpoints), the number of languages it was trained on, and the multilingual counterpart of a monolingual
+        model ("" for a multilingual one).
 
     Examples
     --------

@@ -1,7 +1,11 @@
-"""Scores as rows that runs can be compared by."""
+"""Scores as rows by which runs are compared."""
+
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+
+from biaslib._checks import check_count, listed
 
 SCORE_COLUMNS = (
     "paper",
@@ -24,19 +28,19 @@ COUNTS = ("n", "n_left_out")
 
 def score_row(
     *,
-    paper,
-    measure,
-    model,
-    group,
-    value,
-    n,
-    variant="default",
-    ci_low=None,
-    ci_high=None,
-    p_value=None,
-    n_left_out=0,
-    data_fingerprint="",
-):
+    paper: str,
+    measure: str,
+    model: str,
+    group: str,
+    value: float | None,
+    n: int,
+    variant: str = "default",
+    ci_low: float | None = None,
+    ci_high: float | None = None,
+    p_value: float | None = None,
+    n_left_out: int = 0,
+    data_fingerprint: str = "",
+) -> dict:
     """Give one score as a row for `scores_frame`.
 
     Parameters
@@ -44,16 +48,16 @@ def score_row(
     paper, measure, model, group : str
         What was measured on what; `group` is ``"all"`` for a score over everything.
     value : float or None
-        The score; None or NaN where there is none.
+        The score; None or NaN if there is none.
     n : int
-        Observations behind it.
+        The number of observations behind it.
     variant : str
     ci_low, ci_high, p_value : float, optional
-        Interval and test, where there are any.
+        Interval and test, if there are any.
     n_left_out : int
-        Observations left out of it.
+        The number of observations left out of it.
     data_fingerprint : str
-        Of the data behind it, from `data_fingerprint`; scores are comparable when it is the same.
+        Of the data behind it, from `biaslib.report.data_fingerprint`; scores with the same one can be compared.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def score_row(
     return {column: given[column] for column in SCORE_COLUMNS}
 
 
-def scores_frame(rows):
+def scores_frame(rows: Iterable[dict] | pd.DataFrame) -> pd.DataFrame:
     """Make the frame of scores that comparisons read.
 
     Parameters
@@ -74,12 +78,12 @@ def scores_frame(rows):
     Returns
     -------
     pandas.DataFrame
-        The columns in the order of `SCORE_COLUMNS`: texts, floats (NaN where there is none), whole counts.
+        The columns in the order of `SCORE_COLUMNS`: strings, floats (NaN where there is none) and counts.
 
     Raises
     ------
     ValueError
-        If a column is missing or unknown, or a field is not what its column holds.
+        If a column is missing or unknown, or a field has the wrong type for its column.
 
     Examples
     --------
@@ -98,19 +102,19 @@ def scores_frame(rows):
     return frame.astype(types)
 
 
-def scores_of(frame, *, value, group="all", **constants):
-    """Take scores from a result frame with a column ``model``.
+def scores_of(frame: pd.DataFrame, *, value: str, group: str = "all", **constants) -> pd.DataFrame:
+    """Take scores from a frame of results with a column ``model``.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        Its columns ``ci_low ci_high p_value n n_left_out`` are taken where it has them.
+        Its columns ``ci_low ci_high p_value n n_left_out`` are taken, those it has.
     value : str
         The column that holds the score.
     group : str
-        The column that names the group, or what to call it for all rows.
+        The column that names the group, or one name for all rows.
     **constants
-        ``paper``, ``measure``, and further fields of `score_row`, the same for all rows.
+        ``paper``, ``measure`` and further fields of `score_row`, the same in every row.
 
     Returns
     -------
@@ -123,34 +127,23 @@ def scores_of(frame, *, value, group="all", **constants):
     >>> scores_of(frame, value="difference", paper="speciesism", measure="difference").value.tolist()
     [0.1]
     """
-    taken = [column for column in (*FLOATS[1:], *COUNTS, "model") if column in frame]
-    rows = [
-        score_row(
-            value=row[value],
-            group=row.get(group, group),
-            **constants,
-            **{c: row[c] for c in taken},
-        )
-        for row in frame.to_dict("records")
-    ]
-    return scores_frame(rows)
+    taken = [column for column in ("model", *FLOATS[1:], *COUNTS) if column in frame]
+    rows = frame[taken].assign(value=frame[value], group=frame.get(group, group), **constants)
+    return scores_frame(score_row(**row) for row in rows.to_dict("records"))
 
 
 def _check_score(i, row):
     unknown = sorted(map(str, set(row) - set(SCORE_COLUMNS)))
     missing = [column for column in SCORE_COLUMNS if column not in row]
-    if missing or unknown:
-        parts = [f"lacks {', '.join(missing)}"] if missing else []
-        parts += [f"has unknown {', '.join(unknown)}"] if unknown else []
-        raise ValueError(f"score row {i} {' and '.join(parts)}; columns: {', '.join(SCORE_COLUMNS)}")
+    problems = [f"lacks {listed(missing)}"] * bool(missing) + [f"has unknown {listed(unknown)}"] * bool(unknown)
+    if problems:
+        raise ValueError(f"score row {i} {' and '.join(problems)}; columns: {listed(SCORE_COLUMNS)}")
     for column in _TEXT:
         if not isinstance(row[column], str):
-            raise ValueError(f"score row {i}: {column} has to be a text, not {row[column]!r}")
+            raise ValueError(f"score row {i}: {column} must be a string, not {row[column]!r}")
     for column in FLOATS:
         value = row[column]
         if value is not None and (isinstance(value, bool | str) or not np.isscalar(value)):
-            raise ValueError(f"score row {i}: {column} has to be a number or None, not {value!r}")
+            raise ValueError(f"score row {i}: {column} must be a number or None, not {value!r}")
     for column in COUNTS:
-        value = row[column]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise ValueError(f"score row {i}: {column} has to be a whole number from 0 up, not {value!r}")
+        check_count(row[column], f"score row {i}: {column}", least=0)

@@ -41,13 +41,13 @@ def without(column):
     [
         (without("model"), "row 0 lacks model"),
         (ROW | {"speed": 1}, "has unknown speed"),
-        (ROW | {"model": None}, "model has to be a text"),
-        (ROW | {"value": "0.1"}, "value has to be a number"),
-        (ROW | {"value": True}, "value has to be a number"),
-        (ROW | {"value": [1.0]}, "value has to be a number"),
-        (ROW | {"n": 1.5}, "n has to be a whole number"),
-        (ROW | {"n": -1}, "n has to be a whole number"),
-        (ROW | {"n": None}, "n has to be a whole number"),
+        (ROW | {"model": None}, "model must be a string"),
+        (ROW | {"value": "0.1"}, "value must be a number"),
+        (ROW | {"value": True}, "value must be a number"),
+        (ROW | {"value": [1.0]}, "value must be a number"),
+        (ROW | {"n": 1.5}, "n must be a whole number"),
+        (ROW | {"n": -1}, "n must be a whole number"),
+        (ROW | {"n": None}, "n must be a whole number"),
     ],
 )
 def test_scores_frame_refuses(row, message):
