@@ -36,6 +36,7 @@ from .templates import expand as expand
 from .templates import fill as fill
 from .templates import read_templates as read_templates
 from .templates import slots_of as slots_of
+from .vectors import describe_vectors as describe_vectors
 from .vectors import load_named as load_named
 from .vectors import load_vectors as load_vectors
 from .vectors import save_word2vec_text as save_word2vec_text

@@ -141,6 +141,29 @@ def load_named(sources, *, limit=None):
     return {name: load_vectors(source, limit=limit) for name, source in zip(names, sources, strict=True)}
 
 
+def describe_vectors(vectors):
+    """Describe sets of word vectors as `biaslib.report.write_results` records them.
+
+    Parameters
+    ----------
+    vectors : mapping of str to gensim.models.KeyedVectors
+        By name, such as `load_named` gives them.
+
+    Returns
+    -------
+    list of dict
+        For each its name, its fingerprint and what was left out on reading it.
+
+    Examples
+    --------
+    >>> from biaslib.io.histwords import load_histwords
+    >>> described = describe_vectors({"novels of the 1850s": load_histwords("novels")[1850]})
+    >>> described[0]["name"], described[0]["dimension"]
+    ('novels of the 1850s', 100)
+    """
+    return [{"name": name, "fingerprint": vectors_fingerprint(own), **own.loading} for name, own in vectors.items()]
+
+
 def vectors_fingerprint(vectors):
     """Give SHA-256 over words and values, first 16 hexadecimal digits: equal only for equal vectors.
 
