@@ -10,7 +10,7 @@ import pandas as pd
 from biaslib import _provenance, compute, io
 from biaslib._frames import check_names, concat_models
 from biaslib.io.corpora import corpus_files, read_texts
-from biaslib.metrics.relative_clauses import PARSER, PRONOUNS, RELATIVE_COLUMNS, find_relatives
+from biaslib.metrics.relative_clauses import PARSER, PRONOUNS, find_relatives, relatives_frame
 from biaslib.metrics.relatives import relative_probabilities
 from biaslib.scoring.models import measure_each
 from biaslib.scoring.parsers import load_parser, parser_fingerprint
@@ -182,10 +182,7 @@ def _folder_name(name):
 
 
 def _no_relatives(names):
-    found = pd.DataFrame({column: pd.Series(dtype="str") for column in RELATIVE_COLUMNS})
-    found = found.astype(dict.fromkeys(("text_id", "sentence_id", "start", "end", "offset"), "int64"))
-    found = found.astype({"proper_name": bool})
-    found["name"] = pd.Categorical(found["name"], categories=list(names))
+    found = relatives_frame([], names)
     found.insert(0, "shard", pd.Series(dtype="int32"))
     return found
 

@@ -15,7 +15,7 @@ from biaslib import scoring, stats
 from biaslib._checks import check_columns, check_count
 from biaslib._frames import check_names, names_of
 from biaslib._text import MASK
-from biaslib.metrics.relative_clauses import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS
+from biaslib.metrics._relative_grammar import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS
 from biaslib.scoring.tokens import check_loaded, mask_positions
 
 HUMAN_NAME = "human"

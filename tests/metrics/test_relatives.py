@@ -22,7 +22,6 @@ from biaslib.metrics import (
     find_in_corpus,
     find_relatives,
     object_bias,
-    relative_clauses,
     relative_probabilities,
     relatives,
     sample_perplexity,
@@ -82,7 +81,7 @@ def test_what_cannot_be_scored_has_its_reason_and_ends_no_run(tiny):
 
 
 def test_a_pronoun_without_an_entry_leaves_the_sentence_out(tiny, monkeypatch):
-    monkeypatch.setattr(relative_clauses, "PRONOUNS", (*PRONOUNS[:4], "whomsoever"))
+    monkeypatch.setattr(relatives, "PRONOUNS", (*PRONOUNS[:4], "whomsoever"))
     frame = relative_probabilities(tiny("bert_cased"), located(SENTENCES[:1]))
     assert frame.loc[0, "reason"] == "whomsoever: not one token"
     assert math.isnan(frame.loc[0, "that"])
@@ -371,7 +370,7 @@ def test_a_second_call_computes_nothing_and_other_names_start_anew(parser, corpu
     out = tmp_path / "shards"
     first = score_corpus(corpus, ["demo"], ["dog", "cat"], out=out)
     with monkeypatch.context() as patch:
-        patch.setattr(relative_clauses, "find_relatives", None)
+        patch.setattr(corpus_relatives, "find_relatives", None)
         pd.testing.assert_frame_equal(score_corpus(corpus, ["demo"], ["dog", "cat"], out=out), first)
     with pytest.warns(UserWarning, match="names was .* starting anew"):
         dogs = score_corpus(corpus, ["demo"], ["dog"], out=out)
