@@ -1,4 +1,5 @@
 from .comparisons import choose_rows as choose_rows
+from .comparisons import comparison_in_short as comparison_in_short
 from .comparisons import differences as differences
 from .comparisons import find_warnings as find_warnings
 from .comparisons import read_runs as read_runs

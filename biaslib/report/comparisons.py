@@ -247,6 +247,39 @@ def choose_rows(scores, max_rows=40):
     return pd.concat(panels, ignore_index=True) if panels else once.assign(panel="")
 
 
+def comparison_in_short(scores: pd.DataFrame, runs: pd.DataFrame, warnings: pd.DataFrame) -> list[str]:
+    """Summarise a comparison in lines of Markdown.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        From `with_published`.
+    runs : pandas.DataFrame
+        From `read_runs`.
+    warnings : pandas.DataFrame
+        From `find_warnings`.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"measure": ["mbe"], "model": "demo", "set": "A", "published": 54.7})
+    >>> comparison_in_short(scores, pd.DataFrame({"used": [True, False]}), pd.DataFrame())[2]
+    '- Scores with a published value beside them: 1.'
+    """
+    n_used = runs["used"].sum()
+    n_other = (scores["set"] != "A").sum()
+    return [
+        f"- Scores: {len(scores):,}, of {scores['measure'].nunique()} measures and {scores['model'].nunique()} models "
+        f"or sets of vectors. Runs: {n_used} compared, {len(runs) - n_used} left out.",
+        f"- Warnings that runs are not comparable, or only with caution: {len(warnings)}. Scores on other data or by "
+        f"another variant than most of their group: {n_other:,}.",
+        f"- Scores with a published value beside them: {scores['published'].notna().sum():,}.",
+    ]
+
+
 def report_links(runs, folder):
     """Give links from a page in a folder to the reports of runs.
 

@@ -293,3 +293,15 @@ def test_impossible_numbers_are_left_out_with_their_reason(write, wrong):
     assert set(scores["run"]) == {"unmasked/good"}
     bad = runs.set_index("run").loc["unmasked/bad"]
     assert not bad["used"] and "impossible numbers" in bad["reason"]
+
+
+def test_in_short_counts_runs_scores_and_warnings(write):
+    write("unmasked/demo", [row(), row(group="art")])
+    write("unmasked/other", [row(model="other", data_fingerprint="d2")])
+    write("unmasked/bad.failed", [row()], ok=False)
+    scores, runs = report.read_runs(write.root)
+    scores = report.with_published(scores)
+    lines = report.comparison_in_short(scores, runs, report.find_warnings(scores, runs))
+    assert lines[0] == "- Scores: 3, of 1 measures and 2 models or sets of vectors. Runs: 2 compared, 1 left out."
+    assert lines[1].endswith("another variant than most of their group: 1.")
+    assert lines[2] == "- Scores with a published value beside them: 0."
