@@ -22,3 +22,13 @@ def random_vectors(sizes, seed=0, dimensions=6):
     rng = np.random.default_rng(seed)
     names = [[f"{name}{i}" for i in range(n)] for name, n in zip("xyab", sizes, strict=True)]
     return {word: rng.normal(size=dimensions) for words in names for word in words}, names
+
+
+def keyed(vectors, dtype=np.float32):
+    """Make gensim vectors from a mapping."""
+    from gensim.models import KeyedVectors
+
+    words = list(vectors)
+    made = KeyedVectors(len(vectors[words[0]]), dtype=dtype)
+    made.add_vectors(words, np.array([vectors[word] for word in words], dtype=dtype))
+    return made

@@ -2,11 +2,11 @@ from .association_tests import WeatResult as WeatResult
 from .association_tests import associations as associations
 from .association_tests import run_contrasts as run_contrasts
 from .association_tests import weat as weat
-from .debiasing import compare_contrasts as compare_contrasts
 from .debiasing import gender_direction as gender_direction
 from .debiasing import hard_debias as hard_debias
-from .debiasing import remaining_bias as remaining_bias
 from .debiasing import soft_debias as soft_debias
+from .debiasing_effects import compare_contrasts as compare_contrasts
+from .debiasing_effects import remaining_bias as remaining_bias
 from .decades import TREND_WORDS as TREND_WORDS
 from .decades import similarity_trend as similarity_trend
 from .decades import trend as trend

@@ -22,6 +22,13 @@ def unit_rows(rows: np.ndarray) -> np.ndarray:
     return rows / np.sqrt((rows * rows).sum(axis=1, keepdims=True))
 
 
+def unit_or_zero_rows(rows: np.ndarray) -> np.ndarray:
+    """Scale rows to unit length in float64; rows that are zero or not finite become zero."""
+    rows = np.asarray(rows, dtype=np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=(lengths > 0) & np.isfinite(lengths))
+
+
 def dot_products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Multiply each row by each column vector, such that a product does not depend on its place."""
     # In a matrix product its last digit does, and then exchanging two sets would not negate d exactly.

@@ -94,3 +94,11 @@ def four_sets(contrast: pd.DataFrame | Mapping[str, Iterable[str]]) -> list[Iter
     if not isinstance(contrast, Mapping) or set(contrast) != set(SETS):
         raise ValueError(f"a contrast must be a frame from read_contrasts or a mapping of {', '.join(SETS)} to words")
     return [contrast[name] for name in SETS]
+
+
+def check_keyed(vectors: KeyedVectors) -> None:
+    """Raise ValueError if vectors are not gensim's."""
+    from gensim.models import KeyedVectors
+
+    if not isinstance(vectors, KeyedVectors):
+        raise ValueError(f"vectors must be gensim KeyedVectors, not {type(vectors).__name__}")

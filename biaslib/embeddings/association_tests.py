@@ -281,6 +281,7 @@ def run_contrasts(
 
     Examples
     --------
+    >>> from biaslib.io import read_contrasts
     >>> contrasts = read_contrasts("paper")
     >>> vectors = {word: np.eye(8)[i % 8] + i / 9 for i, word in enumerate(contrasts["word"].unique())}
     >>> frame = run_contrasts(vectors, contrasts, n_resamples=99)

