@@ -4,6 +4,8 @@ import argparse
 import re
 import sys
 
+from biaslib._text import one_line
+
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")
 
 
@@ -26,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def complain(message, code):
-    print("biaslib:", _plain(" ".join(str(message).split())), file=sys.stderr)
+    print("biaslib:", _plain(one_line(message)), file=sys.stderr)
     return code
 
 
@@ -89,6 +91,6 @@ def read_set_parameters(given):
     return pairs
 
 
-def describe_error(parameter):
+def describe_parameter(parameter):
     explained = f"\n    {parameter.help}" if parameter.help else ""
     return f"{parameter.name}: {parameter.type} = {parameter.default!r}{explained}"

@@ -1,7 +1,7 @@
 """biaslib run: run a notebook."""
 
 from biaslib import runs
-from biaslib.cli._parsing import Once, add_parameter, describe_error, read_set_parameters, say_how_it_ended
+from biaslib.cli._parsing import Once, add_parameter, describe_parameter, read_set_parameters, say_how_it_ended
 
 
 def add_arguments(commands):
@@ -23,13 +23,16 @@ def add_arguments(commands):
 
 
 def _run(arguments):
-
-    notebook = runs.find_notebook(arguments.notebook)
-    declared = runs.read_parameters(notebook)
+    notebook = runs.read_notebook(arguments.notebook)
     if arguments.help_parameters:
-        print("\n".join(map(describe_error, declared)) or f"{notebook} has no parameters")
+        print("\n".join(map(describe_parameter, notebook.parameters)) or f"{notebook.path} has no parameters")
         return 0
-    given = runs.check_parameters(declared, read_set_parameters(arguments.parameter), text=True)
-    return say_how_it_ended(
-        runs.run(notebook, params=arguments.params, out=arguments.out, set_parameters=given, name=arguments.name)
+    prepared = runs.prepare(
+        notebook,
+        params=arguments.params,
+        out=arguments.out,
+        set_parameters=read_set_parameters(arguments.parameter),
+        name=arguments.name,
+        text=True,
     )
+    return say_how_it_ended(runs.run(prepared))

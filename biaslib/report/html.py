@@ -15,9 +15,13 @@ import re
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from biaslib._files import DATA
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 _TEMPLATES = DATA
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -117,30 +121,30 @@ def render(notebook_path, *, title=None, failed=None, base=None):
     return _page(nbformat.read(notebook_path, as_version=4), notebook_path, folder, title, failed)
 
 
-def check_report(notebook_path):
-    """Check before a run that the notebook's text can become a report; outputs it holds are not looked at.
+def check_report(notebook: "NotebookNode", path: str | Path) -> None:
+    """Check before a run that a notebook's text can become a report; its outputs are not looked at.
 
     Parameters
     ----------
-    notebook_path : str or path
+    notebook : nbformat.NotebookNode
         The notebook.
+    path : str or Path
+        Its file, beside which its pictures lie.
 
     Raises
     ------
     ReportError
-        If a formula cannot be drawn or a picture is not there.
+        If a formula cannot be drawn or a picture is missing.
 
     Examples
     --------
-    >>> check_report("notebooks/speciesism.ipynb")  # doctest: +SKIP
+    >>> import nbformat
+    >>> check_report(nbformat.v4.new_notebook(), "empty.ipynb")
     """
-    import nbformat
-
-    notebook_path = Path(notebook_path)
-    notebook = nbformat.read(notebook_path, as_version=4)
-    # Code always can: to colour it would take most of the time.
-    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-    _page(notebook, notebook_path, notebook_path.parent, None, None)
+    text = notebook.copy()
+    # Code can always be shown: to colour it would take most of the time.
+    text.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    _page(text, Path(path), Path(path).parent, None, None)
 
 
 def to_mathml(latex, *, display="inline"):

@@ -6,9 +6,12 @@ import time
 import pandas as pd
 
 from biaslib._provenance import data_fingerprint
+from biaslib._text import one_line
 from biaslib.report.comparisons import ACROSS_PAPERS
-from biaslib.runs.notebook_run import list_notebooks, run
-from biaslib.runs.parameters import ParameterError, check_parameters, read_parameters
+from biaslib.runs.notebook_run import run
+from biaslib.runs.notebooks import list_notebooks, read_notebook
+from biaslib.runs.parameters import ParameterError, check_parameters
+from biaslib.runs.preparation import prepare
 from biaslib.scoring.models import check_name
 
 AUDIT_COLUMNS = ("notebook", "status", "seconds", "report", "reason")
@@ -36,7 +39,7 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     Returns
     -------
     pandas.DataFrame
-        ``notebook status seconds report reason``, a row a notebook in the order of running, the comparison last.
+        ``notebook status seconds report reason``, one row per notebook in the order of running, the comparison last.
         `status` is "done", "failed" (which stops no other notebook; `report` is then the partial one, or "" where
         nothing could start) or "not run" (it measures no models, or vectors and none are given; see `reason`).
 
@@ -59,11 +62,11 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     notebooks = list_notebooks()
     planned, rows = _plan(notebooks, {"models": models, "vector_sets": vectors}, dict(set_parameters or {}))
     name = name or audit_name(models)
-    planned["compare"] = {"runs_dir": str(out), "run_names": [name]}
-    for notebook, values in planned.items():
+    planned.append((read_notebook(notebooks["compare"]), {"runs_dir": str(out), "run_names": [name]}))
+    for notebook, values in planned:
         if progress:
-            print(f"== {notebook}", file=sys.stderr, flush=True)
-        rows.append({"notebook": notebook} | _run(notebooks[notebook], values, out, name))
+            print(f"== {notebook.path.stem}", file=sys.stderr, flush=True)
+        rows.append({"notebook": notebook.path.stem} | _run(notebook, values, out, name))
     return pd.DataFrame(rows, columns=list(AUDIT_COLUMNS))
 
 
@@ -96,17 +99,17 @@ def audit_name(models):
 
 
 def _plan(notebooks, measured, further):
-    """The values to run each notebook with, and a row for each that is not to run."""
-    planned, left_out, taken = {}, [], set()
+    """Return the notebooks to run with their values, and one row for each that is not run."""
+    planned, left_out, taken = [], [], set()
     for notebook, path in notebooks.items():
         if notebook in ACROSS_PAPERS:
             continue
         try:
-            declared = read_parameters(path)
+            found = read_notebook(path)
         except ParameterError as error:
             left_out.append(_row("not run", error, notebook=notebook))
             continue
-        names = {parameter.name for parameter in declared}
+        names = {parameter.name for parameter in found.parameters}
         what = [key for key in measured if key in names]
         if not any(measured[key] for key in what):
             reason = "no vectors are given" if what else "it has no parameter models or vector_sets"
@@ -114,7 +117,8 @@ def _plan(notebooks, measured, further):
             continue
         given = {key: value for key, value in further.items() if key in names}
         taken |= set(given)
-        planned[notebook] = check_parameters(declared, given, text=True) | {key: measured[key] for key in what}
+        values = check_parameters(found.parameters, given, text=True) | {key: measured[key] for key in what}
+        planned.append((found, values))
     _check_further(further, taken, measured)
     if not planned:
         raise ValueError("no notebook with a parameter models is found: run this where notebooks/ is")
@@ -129,10 +133,10 @@ def _check_further(further, taken, measured):
             raise ValueError(f"no notebook of this audit has the parameter {key!r}")
 
 
-def _run(path, values, out, name):
+def _run(notebook, values, out, name):
     started = time.perf_counter()
     try:
-        done = run(path, params=values, out=out, name=name)
+        done = run(prepare(notebook, params=values, out=out, name=name))
     except (ValueError, OSError) as error:
         return _row("failed", error)
     seconds = round(time.perf_counter() - started, 1)
@@ -140,4 +144,4 @@ def _run(path, values, out, name):
 
 
 def _row(status, reason, *, seconds=0.0, report="", **notebook):
-    return {"status": status, "seconds": seconds, "report": report, "reason": " ".join(str(reason).split())} | notebook
+    return {"status": status, "seconds": seconds, "report": report, "reason": one_line(reason)} | notebook

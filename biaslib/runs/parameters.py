@@ -11,14 +11,14 @@ import ast
 import csv
 import difflib
 import io
-import json
 import math
 import os
 import re
 import reprlib
 import tokenize
 from dataclasses import dataclass
-from pathlib import Path
+
+from biaslib._text import lone_surrogate, one_line
 
 TYPES = ("int", "float", "str", "bool", "list[str]", "list[int]", "list[float]")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -71,160 +71,6 @@ class Parameter:
         return self.type.startswith("list[")
 
 
-def read_parameters(notebook_path):
-    """Read the parameters that a notebook declares.
-
-    Parameters
-    ----------
-    notebook_path : str or path
-        The notebook.
-
-    Returns
-    -------
-    tuple of Parameter
-        In the order of the cell.
-
-    Raises
-    ------
-    ParameterError
-        If this is not a Python notebook with exactly one cell tagged ``parameters``, or if a line of that
-        cell does not read ``name: type = default  # help``.
-
-    Examples
-    --------
-    >>> [p.name for p in read_parameters("notebooks/speciesism.ipynb")]  # doctest: +SKIP
-    ['models', 'min_z', 'results_dir']
-    """
-    notebook = read_notebook(notebook_path)
-    cells = [c for c in notebook.cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
-    if len(cells) != 1:
-        found = "no cell" if not cells else f"{len(cells)} cells"
-        raise ParameterError(f"{notebook_path}: {found} tagged 'parameters'; tag exactly one code cell so")
-    try:
-        return _read_cell(cells[0].source)
-    except ParameterError as error:
-        raise ParameterError(f"{notebook_path}: {error}") from None
-
-
-def read_notebook(path):
-    """Read a notebook that papermill can run.
-
-    Parameters
-    ----------
-    path : str or path
-        The notebook.
-
-    Returns
-    -------
-    nbformat.NotebookNode
-        The notebook, in format 4.
-
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read, is not a notebook, or is not for the kernel ``python3``.
-
-    Examples
-    --------
-    >>> len(read_notebook("notebooks/speciesism.ipynb").cells)  # doctest: +SKIP
-    24
-    """
-    import nbformat
-
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        content = json.loads(text)
-        if not isinstance(content, dict) or content.get("nbformat") != 4:
-            raise ParameterError(f"{path}: not a Jupyter notebook of format 4; open and save it in JupyterLab")
-        notebook = nbformat.reads(text, as_version=4)
-        nbformat.validate(notebook)
-    except OSError as error:
-        raise ParameterError(f"{path}: cannot be read ({error.strerror})") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise ParameterError(f"{path}: not a Jupyter notebook (its text is not JSON)") from None
-    except nbformat.ValidationError as error:
-        raise ParameterError(f"{path}: not a valid notebook ({_one_line(error.message)})") from None
-    kernel = notebook.metadata.get("kernelspec", {}).get("name")
-    if kernel != "python3":
-        raise ParameterError(f"{path}: its kernel is {kernel!r}; choose the kernel 'python3' and save it")
-    return notebook
-
-
-def read_values(path):
-    """Read a YAML file of parameters.
-
-    Parameters
-    ----------
-    path : str or path
-        The file: a mapping from parameter names to values. An empty file gives no values.
-
-    Returns
-    -------
-    dict
-        As YAML reads it; `check_parameters` does the rest.
-
-    Raises
-    ------
-    ParameterError
-        If the file cannot be read, is not YAML, is not a mapping, has a name twice, or has a number that YAML
-        reads in a surprising way (``010`` is eight, ``12:30`` is 750).
-
-    Examples
-    --------
-    >>> read_values("params/speciesism/demo.yaml")  # doctest: +SKIP
-    {'models': ['demo']}
-    """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Safe YAML that says what it would otherwise pass over in silence."""
-
-        def construct_mapping(self, node, deep=False):
-            names = [self.construct_object(key, deep=True) for key, _ in node.value]
-            twice = [name for name in names if names.count(name) > 1]
-            if twice:
-                raise ParameterError(f"{path}: {twice[0]!r} is given twice; keep one")
-            return super().construct_mapping(node, deep=deep)
-
-        def construct_number(self, node):
-            value = self.construct_yaml_int(node)
-            digits = node.value.replace("_", "")
-            if ":" in digits or (_WHOLE.fullmatch(digits) and int(digits) != value):
-                raise ParameterError(
-                    f"{path}: line {node.start_mark.line + 1}: YAML reads {node.value} as the number "
-                    f'{value}; write {value} if that is meant, or quote it: "{node.value}"'
-                )
-            return value
-
-        def construct_fraction(self, node):
-            if ":" in node.value:
-                raise ParameterError(
-                    f"{path}: line {node.start_mark.line + 1}: YAML reads {node.value} as a number of base 60; "
-                    f'quote it: "{node.value}"'
-                )
-            return self.construct_yaml_float(node)
-
-    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_number)
-    Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_fraction)
-    try:
-        values = yaml.load(Path(path).read_text(encoding="utf-8-sig"), Loader)
-    except OSError as error:
-        raise ParameterError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise ParameterError(f"{path}: not text in UTF-8; save it as UTF-8") from None
-    except ParameterError:
-        raise
-    except RecursionError:
-        raise ParameterError(f"{path}: it is nested too deeply, or within itself; write plain lists") from None
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise ParameterError(f"{path}: not valid YAML: {_yaml_problem(error)}") from None
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise ParameterError(f"{path}: must be a mapping, with lines such as `name: value`")
-    return values
-
-
 def check_parameters(parameters, given, *, text=False):
     """Check values against the declared parameters and make them plain.
 
@@ -267,12 +113,13 @@ def check_parameters(parameters, given, *, text=False):
     return checked
 
 
-def _read_cell(source):
+def parse_cell(source):
+    """Read the source of a ``parameters`` cell."""
     try:
         statements = ast.parse(source).body
         comments = _comments(source)
     except (SyntaxError, tokenize.TokenError) as error:
-        raise ParameterError(f"the parameters cell is not plain Python: {_one_line(error)}") from None
+        raise ParameterError(f"the parameters cell is not plain Python: {one_line(error)}") from None
     parameters = [_read_line(statement, comments) for statement in statements]
     names = [parameter.name for parameter in parameters]
     twice = [name for name in names if names.count(name) > 1]
@@ -439,7 +286,7 @@ def _bool(parameter, value, place):
 
 def _word(parameter, value, place):
     if isinstance(value, str):
-        if any("\ud800" <= character <= "\udfff" for character in value):
+        if lone_surrogate(value):
             raise _wrong(parameter, value, "give text in UTF-8", place)
         return str.__str__(value)
     if isinstance(value, bool):
@@ -461,14 +308,5 @@ def _wrong(parameter, value, remedy, place=""):
 
 def _shown(value):
     if value is None or isinstance(value, bool | int | float | str | list):
-        return _one_line(reprlib.repr(str.__str__(value) if isinstance(value, str) else value))
+        return one_line(reprlib.repr(str.__str__(value) if isinstance(value, str) else value))
     return f"a value of type {type(value).__module__}.{type(value).__qualname__}"
-
-
-def _yaml_problem(error):
-    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-    return f"line {mark.line + 1}: {problem}" if mark else _one_line(error)
-
-
-def _one_line(text):
-    return " ".join(str(text).split())

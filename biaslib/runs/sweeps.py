@@ -20,7 +20,6 @@ A notebook may have its own ``params``, ``grid`` and ``set``, which go before th
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -37,14 +36,19 @@ from typing import NamedTuple
 import pandas as pd
 
 from biaslib import compute
+from biaslib._checks import check_count
+from biaslib._files import folder_name, read_json, read_yaml
 from biaslib._provenance import data_fingerprint
-from biaslib.runs.notebook_run import check_run, find_notebook, run
-from biaslib.runs.parameters import ParameterError, check_parameters, read_parameters, read_values
+from biaslib._text import one_line
+from biaslib.runs.notebook_run import run
+from biaslib.runs.notebooks import read_notebook
+from biaslib.runs.parameters import ParameterError, check_parameters
+from biaslib.runs.preparation import prepare
 
 SWEEP_COLUMNS = ("notebook", "run", "status", "seconds", "report", "error")
 _KEYS = ("params", "grid", "set")
 _LONGEST_NAME = 80
-_CHILD = "import sys; from biaslib.sweeps import _run_from_input; _run_from_input(sys.argv[1])"
+_CHILD = "import sys; from biaslib.runs.sweeps import _run_from_input; _run_from_input(sys.argv[1])"
 
 
 class Job(NamedTuple):
@@ -83,7 +87,7 @@ def read_sweep(path, *, out="outputs") -> list[Job]:
     >>> [job.name for job in read_sweep("sweep.yaml")]  # doctest: +SKIP
     ['demo--models=demo', 'demo--models=bert-base-cased']
     """
-    content = read_values(path)
+    content = read_yaml(path, ParameterError, mapping=True)
     _check_keys(content, ("notebooks", *_KEYS), path)
     notebooks = content.get("notebooks")
     if not isinstance(notebooks, list) or not notebooks:
@@ -128,8 +132,7 @@ def sweep(path, *, out="outputs", workers=1, client=None, progress=False) -> pd.
     """
     from tqdm import tqdm
 
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers has to be a whole number from 1 up, not {workers!r}")
+    check_count(workers, "workers")
     jobs = read_sweep(path, out=out)
     ended = {}
     results = _locally(jobs, workers) if client is None else _on_workers(jobs, client)
@@ -147,43 +150,43 @@ def _check_keys(given, known, where):
         raise ParameterError(f"{where}: unknown {unknown[0]!r}; a sweep has {', '.join(known)}")
     for key in ("grid", "set"):
         if not isinstance(given.get(key) or {}, dict):
-            raise ParameterError(f"{where}: {key} has to be a mapping of parameters, such as `{key}: {{seed: 1}}`")
+            raise ParameterError(f"{where}: {key} must be a mapping of parameters, such as `{key}: {{seed: 1}}`")
     if not isinstance(given.get("params", ""), str):
-        raise ParameterError(f"{where}: params has to be the name of a file, not {given['params']!r}")
+        raise ParameterError(f"{where}: params must be the name of a file, not {given['params']!r}")
 
 
 def _jobs(entry, general, out, path):
     """Give the runs of one notebook of a sweep, each checked."""
     own = entry if isinstance(entry, dict) else {"notebook": entry}
     _check_keys(own, ("notebook", *_KEYS), path)
-    notebook = own.get("notebook")
-    if not isinstance(notebook, str):
-        raise ParameterError(f"{path}: a notebook has to be a name or a path, not {notebook!r}")
+    name = own.get("notebook")
+    if not isinstance(name, str):
+        raise ParameterError(f"{path}: a notebook must be a name or a path, not {name!r}")
     grid, fixed = ({**(general.get(key) or {}), **(own.get(key) or {})} for key in ("grid", "set"))
     params = own.get("params") or general.get("params")
     twice = sorted(map(str, grid.keys() & fixed.keys()))
     if twice:
-        raise ParameterError(f"{path}: {twice[0]!r} is both in grid and in set for {notebook}; keep one")
+        raise ParameterError(f"{path}: {twice[0]!r} is both in grid and in set for {name}; keep one")
     try:
-        # Checking the notebook itself takes a second: once for all its runs.
-        folder, values = check_run(notebook, params=params, set_parameters=fixed, out=out)
+        notebook = read_notebook(name)
+        prepared = prepare(notebook, params=params, set_parameters=fixed, out=out)
         points = list(_points(notebook, grid))
+        base = prepared.folder.name if params or not fixed else prepare(notebook, out=out).folder.name
     except ValueError as error:
-        raise ParameterError(f"{path}: {notebook}: {error}") from None
-    if values.get("results_dir") or "results_dir" in grid:
-        raise ParameterError(f"{path}: {notebook}: results_dir is for a single run; leave it out, each run has its own")
-    base = folder.name if params or not fixed else check_run(notebook, out=out)[0].name
-    fixed = {name: values[name] for name in fixed}
-    return [Job(str(find_notebook(notebook)), params, {**fixed, **p}, _name(base, p), out.as_posix()) for p in points]
+        raise ParameterError(f"{path}: {name}: {error}") from None
+    if prepared.values.get("results_dir") or "results_dir" in grid:
+        raise ParameterError(f"{path}: {name}: results_dir is for a single run; leave it out, each run has its own")
+    fixed = {key: prepared.values[key] for key in fixed}
+    return [Job(str(notebook.path), params, {**fixed, **p}, _name(base, p), out.as_posix()) for p in points]
 
 
 def _points(notebook, grid):
     """Give the combinations of a grid's values, each a dict."""
-    declared = {parameter.name: parameter for parameter in read_parameters(find_notebook(notebook))}
+    declared = {parameter.name: parameter for parameter in notebook.parameters}
     axes = []
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise ParameterError(f"{name} in grid has to be a list of values, one for each run: `{name}: [a, b]`")
+            raise ParameterError(f"{name} in grid must be a list of values, one for each run: `{name}: [a, b]`")
         # A run with one model is asked for by that model's name.
         is_list = name in declared and declared[name].is_list
         values = [[value] if is_list and not isinstance(value, list) else value for value in values]
@@ -197,7 +200,7 @@ def _points(notebook, grid):
 
 def _name(base, point):
     parts = [base, *(f"{name}={_shown(value)}" for name, value in point.items())]
-    return re.sub(r"[^\w.+=@-]+", "-", "--".join(parts), flags=re.ASCII)
+    return folder_name("--".join(parts), keep="+=@-")
 
 
 def _shown(value):
@@ -300,16 +303,16 @@ def _wait_for(job, result, errors, folder, environment, running, stop):
 
 def _outcome(code, result, errors):
     if code == 0 and result.is_file():
-        return json.loads(result.read_text(encoding="utf-8"))
+        return read_json(result)
     if code < 0:
         name = signal.Signals(-code).name
-        return False, "", f"ended by {name}{', perhaps for want of memory' if name == 'SIGKILL' else ''}"
+        return False, "", f"ended by {name}{', probably out of memory' if name == 'SIGKILL' else ''}"
     last = (errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason given"])[-1]
     return False, "", f"the process of the run ended with {code}: {last}"
 
 
 def _failure(error):
-    return "failed", 0.0, "", " ".join(error.split())
+    return "failed", 0.0, "", one_line(error)
 
 
 def _run_from_input(result_file):
@@ -322,5 +325,5 @@ def _run_from_input(result_file):
     except KeyboardInterrupt as stop:
         result = False, "", "; ".join(["interrupted", *getattr(stop, "__notes__", [])])
     except (ValueError, OSError) as error:
-        result = False, "", " ".join(str(error).split())
+        result = False, "", one_line(error)
     Path(result_file).write_text(json.dumps(result), encoding="utf-8")

@@ -111,7 +111,7 @@ def test_success_says_where_the_report_lies(folder, capfd):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no such signal")
 def test_a_terminal_that_is_closed_interrupts_unless_that_is_ignored_as_under_nohup():
-    ends = "from biaslib.cli import _interrupt_at; _interrupt_at('SIGHUP'); _interrupt_at('SIGNONE')"
+    ends = "from biaslib.cli.command import _interrupt_at; _interrupt_at('SIGHUP'); _interrupt_at('SIGNONE')"
     ends += "; import os; os.kill(os.getpid(), signal.SIGHUP)"
     for before, code in (("SIG_IGN", 0), ("SIG_DFL", -signal.SIGINT)):
         program = f"import signal; signal.signal(signal.SIGHUP, signal.{before}); {ends}"
@@ -124,12 +124,12 @@ def test_an_option_given_twice_is_refused(folder, capfd):
 
 
 SCORED = """
-from biaslib import results
+from biaslib import report, studies
 rows = [
-    results.score_row(paper="mine", measure="m", model=m, group="all", value=n / 4, n=9, data_fingerprint="d")
+    studies.score_row(paper="mine", measure="m", model=m, group="all", value=n / 4, n=9, data_fingerprint="d")
     for n, m in enumerate(models)
 ]
-results.write_results(results_dir, scores=rows, tables={})
+report.write_results(results_dir, scores=rows, tables={})
 """
 
 
@@ -138,7 +138,7 @@ def test_an_audit_goes_on_after_a_failure_compares_and_says_how_each_ended(folde
     write_notebook("notebooks/other.ipynb", "1", parameters="n: int = 1")
     write_notebook("notebooks/vectors.ipynb", "1 / 0", parameters='vector_sets: list[str] = ["demo"]')
     own = {path.stem: path for path in sorted((folder / "notebooks").glob("*.ipynb"))}
-    monkeypatch.setattr("biaslib.runs.notebook_run.list_notebooks", lambda: own | {"compare": find_notebook("compare")})
+    monkeypatch.setattr("biaslib.runs.audits.list_notebooks", lambda: own | {"compare": find_notebook("compare")})
     assert main(["audit", "a/one", "two", "--out", "runs", "-p", "min_z", "1e-1"]) == 1
     output, errors = capfd.readouterr()
     lines = {line.split()[0]: line.split(maxsplit=2)[1:] for line in output.splitlines()[1:]}
@@ -161,11 +161,12 @@ def test_an_audit_goes_on_after_a_failure_compares_and_says_how_each_ended(folde
 def test_an_audit_runs_every_notebook_that_takes_models_and_weat_on_vectors(folder, capsys, monkeypatch):
     started = {}
 
-    def refuse(path, *, params, out, name):
-        started[path.stem] = params
-        raise ValueError(f"{path.stem} cannot start")
+    def refuse(prepared):
+        name = prepared.notebook.path.stem
+        started[name] = prepared.values
+        raise ValueError(f"{name} cannot start")
 
-    monkeypatch.setattr("biaslib.runs.notebook_run.run", refuse)
+    monkeypatch.setattr("biaslib.runs.audits.run", refuse)
     (folder / "notebooks/paper.ipynb").unlink()
     assert main(["audit", "demo", "--vectors", "v.txt", "w.txt", "-p", "device", "cpu", "-p", "seed", "7"]) == 1
     of_models = {"models": ["demo"], "device": "cpu", "seed": 7}

@@ -355,7 +355,7 @@ def test_the_real_files_are_those_of_the_registry(real_data, tmp_path, monkeypat
 
 
 def test_loading_the_module_loads_nothing_heavy():
-    program = "import sys; import biaslib.datasets; print([*sys.modules])"
+    program = "import sys; import biaslib.io.datasets; print([*sys.modules])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"pooch", "requests", "pandas", "numpy", "platformdirs"} & set(shown.stdout.split("'"))
 

@@ -449,7 +449,7 @@ def test_without_a_cache_it_reads_and_says_so_once(file, tmp_path, monkeypatch):
 
 def test_two_processes_may_fill_the_cache_at_once(file, cache):
     path = file("".join(f"w{n} {n}.5 1\n" for n in range(2000)))
-    code = f"from biaslib.vectors import load_vectors; w = load_vectors({str(path)!r})"
+    code = f"from biaslib.io import load_vectors; w = load_vectors({str(path)!r})"
     code += "; print(len(w), type(w.vectors.base).__name__)"
     running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert {process.communicate()[0].strip() for process in running} == {"2000 memmap"}

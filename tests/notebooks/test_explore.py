@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 from biaslib import io, runs
 from biaslib.metrics import compare_sentences
 from biaslib.report import read_scores
-from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.runs import prepare
 from biaslib.scoring import pseudo_log_likelihood
 from biaslib.studies import SCORE_COLUMNS
 
@@ -106,4 +106,4 @@ def test_a_wrong_sentence_ends_the_run_with_its_reason(tmp_path):
 
 @pytest.mark.parametrize("name", ["demo", "paper"])
 def test_parameters_are_valid(name):
-    assert check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "explore" / f"{name}.yaml"))
+    assert prepare(NOTEBOOK, params=ROOT / "params" / "explore" / f"{name}.yaml").values

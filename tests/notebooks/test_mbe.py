@@ -10,7 +10,7 @@ import pytest
 from biaslib import runs
 from biaslib.metrics import mbe_score
 from biaslib.report import read_scores
-from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.runs import prepare
 from biaslib.scoring import all_unmasked_likelihood, sentence_vectors
 from biaslib.studies import SCORE_COLUMNS, claims
 from biaslib.studies._claims import STATUSES
@@ -140,7 +140,7 @@ def test_target_sides_several_models_and_native_names(tiny_folder, tmp_path):
 
 @pytest.mark.parametrize("name", ["paper", "news", "english"])
 def test_the_papers_parameters_are_valid(name):
-    found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "mbe" / f"{name}.yaml"))
+    found = prepare(NOTEBOOK, params=ROOT / "params" / "mbe" / f"{name}.yaml").values
     assert len(found["models"]) >= 5 and len(found["sources"]) in (1, len(found["models"]))
 
 

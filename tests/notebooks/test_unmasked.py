@@ -8,7 +8,7 @@ import pytest
 
 from biaslib import io, runs
 from biaslib.report import read_scores
-from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.runs import prepare
 from biaslib.studies import SCORE_COLUMNS, claims, unmasked_models
 from biaslib.studies._claims import STATUSES
 
@@ -122,7 +122,7 @@ def test_pairs_of_ones_own_and_pronouns_as_printed(tiny_folder, tmp_path):
 
 
 def test_the_papers_parameters_are_valid():
-    found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "unmasked" / "paper.yaml"))
+    found = prepare(NOTEBOOK, params=ROOT / "params" / "unmasked" / "paper.yaml").values
     assert set(found["models"]) == set(unmasked_models()["id"])
     assert found["n_prompts"] == 60
 

@@ -8,7 +8,7 @@ import pytest
 from biaslib import runs
 from biaslib.io import read_gap
 from biaslib.report import read_scores
-from biaslib.runs import check_parameters, read_parameters, read_values
+from biaslib.runs import prepare
 from biaslib.scoring import load_masked_lm
 from biaslib.studies import SCORE_COLUMNS, claims
 from biaslib.studies._claims import STATUSES
@@ -188,7 +188,7 @@ def test_a_model_without_a_head_is_marked_and_left_out_of_scores(tiny_folder, qu
 
 
 def test_the_papers_parameters_are_valid():
-    found = check_parameters(read_parameters(NOTEBOOK), read_values(ROOT / "params" / "winoqueer" / "paper.yaml"))
+    found = prepare(NOTEBOOK, params=ROOT / "params" / "winoqueer" / "paper.yaml").values
     assert len(found["models"]) == 4 and found["head"] == "new" and found["pair_source"] == "winoqueer-v0"
 
 

@@ -124,7 +124,7 @@ def test_a_bad_formula_stops_the_page_but_not_that_of_a_failed_run(tmp_path):
     with pytest.raises(ReportError, match=r"paper\.ipynb: the formula \$.foo x\$"):
         to_html(path, tmp_path / "page.html")
     with pytest.raises(ReportError, match="foo"):
-        check_report(path)
+        check_report(nbformat.read(path, as_version=4), path)
     assert not (tmp_path / "page.html").exists()
     page = BeautifulSoup(render(path, failed="ValueError: <no>"), "html.parser")
     assert r"\foo x" in text_of(page)
@@ -152,7 +152,7 @@ def test_anything_from_a_network_is_refused_before_writing(tmp_path, markup):
     with pytest.raises(ReportError, match=r"cdn\.example"):
         to_html(path, tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == [path]
-    check_report(path)
+    check_report(nbformat.read(path, as_version=4), path)
     assert "FAILED" in render(path, failed="x")
 
 

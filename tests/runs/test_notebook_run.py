@@ -190,7 +190,7 @@ def test_an_interrupted_batch_job_leaves_its_partial_report(folder, name):
     command = [
         sys.executable,
         "-m",
-        "biaslib.cli",
+        "biaslib",
         "run",
         "paper",
         "-p",
@@ -222,8 +222,7 @@ def quick(tmp_path, monkeypatch):
     write_notebook("notebooks/paper.ipynb", "# Title", parameters=PARAMETERS)
 
     def executing(then=lambda work: None):
-        def execute(source, values, report):
-            notebook = nbformat.read(source, as_version=4)
+        def execute(notebook, values, report):
             notebook.metadata.papermill = {"parameters": values}
             nbformat.write(notebook, report)
             then(report.parent)

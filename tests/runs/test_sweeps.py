@@ -115,14 +115,14 @@ def test_names_that_clash_or_are_too_long_are_told_apart(folder):
         ("", "give notebooks, a list"),
         ("notebooks: paper", "give notebooks, a list"),
         ("notebooks: [papre]", "did you mean 'paper'?"),
-        ("notebooks: [7]", "has to be a name or a path, not 7"),
+        ("notebooks: [7]", "must be a name or a path, not 7"),
         ("notebooks: [paper]\ngird: {}", "unknown 'gird'; a sweep has notebooks, params, grid, set"),
         ("notebooks: [{notebook: paper, model: a}]", "unknown 'model'"),
-        ("notebooks: [paper]\ngrid: [models]", "grid has to be a mapping"),
-        ("notebooks: [paper]\nparams: [demo]", "params has to be the name of a file"),
+        ("notebooks: [paper]\ngrid: [models]", "grid must be a mapping"),
+        ("notebooks: [paper]\nparams: [demo]", "params must be the name of a file"),
         ("notebooks: [paper]\nparams: dmeo", "did you mean 'demo'?"),
-        ("notebooks: [paper]\ngrid: {models: demo}", "models in grid has to be a list of values"),
-        ("notebooks: [paper]\ngrid: {models: []}", "models in grid has to be a list of values"),
+        ("notebooks: [paper]\ngrid: {models: demo}", "models in grid must be a list of values"),
+        ("notebooks: [paper]\ngrid: {models: []}", "models in grid must be a list of values"),
         ("notebooks: [paper]\ngrid: {modles: [a]}", "unknown parameter 'modles'; did you mean 'models'?"),
         ("notebooks: [paper]\ngrid: {models: [a, no]}", "quote it"),
         ("notebooks: [paper]\ngrid: {min_z: [1, 11]}", "give a number from 0 to 10"),
@@ -149,7 +149,7 @@ def test_a_mistake_is_one_line_and_starts_nothing(folder, capsys, text, says):
     ("arguments", "says"),
     [
         ("sweep absent.yaml", "absent.yaml: cannot be read"),
-        ("sweep good.yaml --workers 0", "workers has to be a whole number from 1 up"),
+        ("sweep good.yaml --workers 0", "workers must be a whole number of at least 1"),
         ("sweep good.yaml --workers 2 --scheduler tcp://127.0.0.1:9", "not allowed with"),
         ("sweep good.yaml --scheduler tcp://127.0.0.1:9", "pip install 'biaslib[cluster]'"),
     ],
@@ -175,7 +175,7 @@ def test_one_failure_does_not_stop_the_rest(folder, capsys):
     assert raised.split()[:3] == ["paper", "demo--mode=raise", "failed"]
     assert raised.endswith("ZeroDivisionError: division by zero outputs/paper/demo--mode=raise.failed/report.html")
     assert died.split()[:3] == ["paper", "demo--mode=die", "failed"]
-    assert died.endswith("ended by SIGKILL, perhaps for want of memory")
+    assert died.endswith("ended by SIGKILL, probably out of memory")
     assert good.split()[:3] == ["paper", "demo--mode=good", "ok"]
     assert good.endswith("outputs/paper/demo--mode=good/report.html")
     assert (folder / "outputs/paper/demo--mode=good/results/table.csv").read_text() == "['b'],0.001"

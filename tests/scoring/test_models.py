@@ -46,7 +46,7 @@ def test_demo_is_the_shipped_model_in_float32(demo):
 
 
 def test_demo_needs_no_network_and_makes_no_noise():
-    code = "from biaslib.models import load_masked_lm; load_masked_lm('demo')"
+    code = "from biaslib.scoring import load_masked_lm; load_masked_lm('demo')"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -147,7 +147,7 @@ def test_a_mistyped_folder_is_reported_as_a_folder(bert):
 
 def test_a_model_that_the_hub_does_not_give_is_one_line():
     code = (
-        "from biaslib.models import load_masked_lm\n"
+        "from biaslib.scoring import load_masked_lm\n"
         "try: load_masked_lm('nobody/nothing')\n"
         "except Exception as e: print(type(e).__name__, e)"
     )
