@@ -1,8 +1,10 @@
 """Names and groups that a frame is about."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
+
+from biaslib._checks import check_columns
 
 
 def check_names(names, what="names"):
@@ -86,6 +88,50 @@ def groups_of(names, groups):
     return {name: groups[name] for name in names}
 
 
+def each_model(models, f: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    """Call a function for each model and stack the frames that it returns.
+
+    Parameters
+    ----------
+    models : mapping from name to anything, or DataFrame
+        Such as the models that `biaslib.scoring.open_models` gives, or the frame of an earlier call: a frame needs a
+        column ``model``.
+    f : callable
+        Takes what the mapping holds for a model, or the model's rows without the column ``model``; returns a frame.
+
+    Returns
+    -------
+    DataFrame
+        With a first column ``model``, in the order of the mapping or of first appearance; empty if there is no model.
+
+    Raises
+    ------
+    ValueError
+        If `f` raises one; the message then begins with the model's name.
+
+    Examples
+    --------
+    >>> counts = each_model({"demo": ["he", "she"]}, lambda words: pd.DataFrame({"n": [len(words)]}))
+    >>> counts.values.tolist()
+    [['demo', 2]]
+    >>> each_model(counts, lambda rows: rows * 10).values.tolist()
+    [['demo', 20]]
+    """
+    if isinstance(models, pd.DataFrame):
+        check_columns(models, ["model"])
+        parts = models.groupby("model", sort=False, observed=True)
+        models = {name: rows.drop(columns="model").reset_index(drop=True) for name, rows in parts}
+    # By name, so that no model is held while the next is loaded.
+    return concat_models({name: _call(f, name, models[name]) for name in models})
+
+
+def _call(f, name, given):
+    try:
+        return f(given)
+    except ValueError as error:
+        raise ValueError(f"model {name!r}: {error}") from error
+
+
 def concat_models(frames):
     """Put the frames of several models under each other.
 
@@ -100,7 +146,7 @@ def concat_models(frames):
 
     Examples
     --------
-    >>> by_model({"demo": pd.DataFrame({"n": [1, 2]})}).values.tolist()
+    >>> concat_models({"demo": pd.DataFrame({"n": [1, 2]})}).values.tolist()
     [['demo', 1], ['demo', 2]]
     """
     if not frames:

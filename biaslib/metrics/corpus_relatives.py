@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from biaslib import _provenance, compute, io
-from biaslib._frames import check_names, concat_models
+from biaslib._frames import check_names, each_model
 from biaslib.io.corpora import corpus_files, read_texts
 from biaslib.metrics.relative_clauses import PARSER, PRONOUNS, find_relatives, relatives_frame
 from biaslib.metrics.relatives import relative_probabilities
-from biaslib.scoring.models import measure_each
+from biaslib.scoring.model_pool import OpenModels, open_models
 from biaslib.scoring.parsers import load_parser, parser_fingerprint
 
 # What finding and scoring rest on besides this package, whose version every folder of shards records itself.
@@ -81,8 +81,8 @@ def score_corpus(
     ----------
     paths : str, Path, or sequence of them
         As for `biaslib.io.corpus_files`; ``""`` gives an empty frame, and no model is loaded.
-    models : sequence of str
-        As for `biaslib.scoring.measure_each`.
+    models : OpenModels or sequence of str
+        What `biaslib.scoring.open_models` returns, or the names that it takes.
     names : sequence of str
         As for `find_relatives`.
     out : str or Path
@@ -93,7 +93,7 @@ def score_corpus(
     client, progress
         As for `biaslib.compute.run_shards`. A worker loads a model once and keeps it.
     device, dtype : str
-        As for `biaslib.scoring.load_masked_lm`.
+        As for `biaslib.scoring.load_masked_lm`, for models given by name.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def score_corpus(
     FileNotFoundError
         If there is no such corpus.
     ValueError, ModuleNotFoundError
-        As `find_in_corpus` and `biaslib.scoring.measure_each` do.
+        As `find_in_corpus` and `biaslib.scoring.open_models` do.
 
     Warns
     -----
@@ -129,19 +129,24 @@ def score_corpus(
         return found
     corpus, given = _corpus_identity(files, names, parser)
 
-    def measure(lm):
-        identity = {"model": lm.fingerprint, "dtype": dtype, **corpus}
+    if not isinstance(models, OpenModels):
+        models = open_models(models, device=device, dtype=dtype)
+    attributes = {}
+
+    def score(lm):
+        identity = {"model": lm.fingerprint, "dtype": lm.dtype, **corpus}
         if client is None:
             work = partial(_score_pieces, lm=lm, **given)
         else:
-            which = {"model": lm.name, "fingerprint": lm.fingerprint, "device": device, "dtype": dtype}
+            which = {"model": lm.name, "fingerprint": lm.fingerprint, "device": models.device, "dtype": lm.dtype}
             work = partial(_score_on_worker, **which, **given)
-        return _run(files, work, Path(out) / f"scored-{_folder_name(lm.name)}", identity, client, progress)
+        table = _run(files, work, Path(out) / f"scored-{_folder_name(lm.name)}", identity, client, progress)
+        # What was read and found is the same for all models.
+        attributes.update(table.attrs)
+        return table
 
-    measured, _ = measure_each(models, measure, device=device, dtype=dtype)
-    table = concat_models(measured)
-    # What was read and found is the same for all models.
-    table.attrs.update(next(iter(measured.values())).attrs)
+    table = each_model(models, score)
+    table.attrs.update(attributes)
     return table
 
 

@@ -13,6 +13,7 @@ from .html import to_mathml as to_mathml
 from .results import beside_notebooks as beside_notebooks
 from .results import concat_models as concat_models
 from .results import data_fingerprint as data_fingerprint
+from .results import each_model as each_model
 from .results import escape_markdown as escape_markdown
 from .results import read_scores as read_scores
 from .results import versions as versions

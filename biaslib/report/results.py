@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from biaslib._frames import concat_models as concat_models
+from biaslib._frames import each_model as each_model
 from biaslib._provenance import data_fingerprint as data_fingerprint
 from biaslib._provenance import versions as versions
 from biaslib._text import escape_markdown as escape_markdown

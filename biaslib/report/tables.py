@@ -100,7 +100,7 @@ def notice(described):
     Parameters
     ----------
     described : list of dict
-        From `biaslib.scoring.measure_each`.
+        From `biaslib.scoring.open_models`: what ``describe()`` returns.
 
     Returns
     -------

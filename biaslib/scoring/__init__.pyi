@@ -15,11 +15,12 @@ from .masks import group_probabilities as group_probabilities
 from .masks import mask_distributions as mask_distributions
 from .masks import mask_probabilities as mask_probabilities
 from .masks import top_words as top_words
+from .model_pool import OpenModels as OpenModels
+from .model_pool import open_models as open_models
 from .models import MaskedLM as MaskedLM
 from .models import ModelError as ModelError
 from .models import check_name as check_name
 from .models import load_masked_lm as load_masked_lm
-from .models import measure_each as measure_each
 from .models import quiet_transformers as quiet_transformers
 from .models import release_memory as release_memory
 from .models import resolve_device as resolve_device

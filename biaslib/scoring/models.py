@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from biaslib._checks import check_choice
 from biaslib._files import DATA
+from biaslib._text import one_line
 
 DEMO_FOLDER = DATA / "demo_mlm"
 _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
@@ -39,6 +40,8 @@ class MaskedLM:
     device, dtype : str
     max_tokens : int
         The most tokens of a sentence, special tokens included.
+    fingerprint : str
+        SHA-256 over weights, configuration and tokenizer as loaded, first 16 hexadecimal digits.
     head : {"kept", "new"}
         ``"new"`` if the checkpoint lacked language-model head weights, which were then drawn at random: nothing that
         such a model says of words counts before it is trained.
@@ -50,21 +53,8 @@ class MaskedLM:
     device: str
     dtype: str
     max_tokens: int
+    fingerprint: str
     head: str = "kept"
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over weights, configuration and tokenizer, first 16 hexadecimal digits; computed at each call."""
-        digest = hashlib.sha256()
-        for key, tensor in sorted(self.model.state_dict().items()):
-            digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-            digest.update(_tensor_bytes(tensor))
-        settings = {
-            key: value for key, value in self.model.config.to_diff_dict().items() if key not in _NOT_OF_THE_MODEL
-        }
-        digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-        digest.update(json.dumps(_tokenizer_settings(self.tokenizer), sort_keys=True).encode())
-        return digest.hexdigest()[:16]
 
     @property
     def vocabulary_size(self) -> int:
@@ -127,67 +117,19 @@ def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None
     """
     if isinstance(name, MaskedLM):
         return name
-    if dtype not in DTYPES:
-        raise ModelError(f"unknown dtype {dtype!r}: use one of {', '.join(DTYPES)}")
-    if head not in HEADS:
-        raise ModelError(f"unknown head {head!r}: use one of {', '.join(HEADS)}")
+    check_choice(dtype, "dtype", DTYPES, ModelError)
+    check_choice(head, "head", HEADS, ModelError)
     if isinstance(name, tuple | list):
         return _from_loaded(name, device)
+    return load_named(str(name), device, dtype, head, revision)
+
+
+def load_named(name: str, device: str, dtype: str, head: str, revision: str | None = None, fingerprint="") -> MaskedLM:
+    """Load a model by its name; weights are hashed only if their fingerprint is not given."""
     place = resolve_device(device)
     _check_dtype(place, dtype)
-    source = _source(str(name))
-    tokenizer, model, drawn = _from_pretrained(str(name), source, dtype, revision, head)
-    return _checked(str(name), model.to(place).eval(), tokenizer, head="new" if drawn else "kept")
-
-
-def measure_each(
-    names: Iterable, measure: Callable, *, device="auto", dtype="float32", head="keep"
-) -> tuple[dict, list[dict]]:
-    """Measure models one after the other; each is released before the next is loaded.
-
-    Parameters
-    ----------
-    names : iterable
-        Whatever :func:`load_masked_lm` takes as a name, each once.
-    measure : callable
-        Takes a :class:`MaskedLM`; what it returns must not hold on to it.
-    device, dtype, head : str
-        As for :func:`load_masked_lm`.
-
-    Returns
-    -------
-    measured : dict
-        What `measure` returned, by the model's name.
-    described : list of dict
-        What a manifest says of each model (see :meth:`MaskedLM.describe`).
-
-    Raises
-    ------
-    ModelError
-        If there is no model, one is named twice, or one cannot be loaded.
-
-    Examples
-    --------
-    >>> measure_each(["demo"], lambda lm: lm.max_tokens)[0]
-    {'demo': 512}
-    """
-    if isinstance(names, str):
-        raise ModelError(f"models is one text: give a list, [{names!r}]")
-    measured, described = {}, []
-    for name in names:
-        lm = load_masked_lm(name, device=device, dtype=dtype, head=head)
-        if lm.name in measured:
-            raise ModelError(f"the model {lm.name!r} is given twice: give each once")
-        try:
-            measured[lm.name] = measure(lm)
-        except ValueError as error:
-            raise ModelError(f"model {lm.name!r}: {error}") from error
-        described.append(lm.describe())
-        del lm
-        release_memory()
-    if not measured:
-        raise ModelError("no model is given: name at least one, such as 'demo'")
-    return measured, described
+    tokenizer, model, drawn = _from_pretrained(name, model_source(name), dtype, revision, head)
+    return _checked(name, model.to(place).eval(), tokenizer, "new" if drawn else "kept", fingerprint)
 
 
 def release_memory() -> None:
@@ -245,10 +187,10 @@ def _cpu_has_bfloat16() -> bool:
 
 def check_name(name) -> None:
     """Refuse a name that cannot be a model's, such as a folder that is not there, before anything is loaded."""
-    _source(str(name))
+    model_source(str(name))
 
 
-def _source(name: str) -> str:
+def model_source(name: str) -> str:
     """Tell a folder from a hub id, so that a mistyped folder is reported as a folder."""
     if name == "demo":
         return str(DEMO_FOLDER)
@@ -353,9 +295,9 @@ def _one_line_errors(name: str, source: str):
             "ask for safetensors"
         ) from None
     except Exception as error:
-        said = " ".join(str(error).split())
+        said = one_line(error, 300)
         if Path(source).is_dir():
-            raise ModelError(f"cannot load the model in {name!r}: {type(error).__name__}: {said[:300]}") from error
+            raise ModelError(f"cannot load the model in {name!r}: {type(error).__name__}: {said}") from error
         raise ModelError(
             f"cannot get {name!r} from the Hugging Face hub, and there is no folder of that name here: check the "
             f"spelling, the network and, for a private model, your login ({type(error).__name__})"
@@ -384,7 +326,7 @@ def _from_loaded(pair, device: str) -> MaskedLM:
     return lm
 
 
-def _checked(name: str, model, tokenizer, head: str = "kept") -> MaskedLM:
+def _checked(name: str, model, tokenizer, head: str = "kept", fingerprint: str = "") -> MaskedLM:
     """Refuse a tokenizer that does not go with the model."""
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {name!r} has no mask token: this is no masked language model's tokenizer")
@@ -403,6 +345,7 @@ def _checked(name: str, model, tokenizer, head: str = "kept") -> MaskedLM:
         device=str(parameter.device),
         dtype=str(parameter.dtype).removeprefix("torch."),
         max_tokens=_max_tokens(model, tokenizer),
+        fingerprint=fingerprint or _fingerprint(model, tokenizer),
         head=head,
     )
 
@@ -419,6 +362,18 @@ def _max_tokens(model, tokenizer) -> int:
         offset = max((table.padding_idx + 1 for table in tables if table.padding_idx is not None), default=0)
         limits.append(positions - offset)
     return min(limits)
+
+
+def _fingerprint(model, tokenizer) -> str:
+    """Hash weights, configuration and tokenizer."""
+    digest = hashlib.sha256()
+    for key, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(_tensor_bytes(tensor))
+    settings = {key: value for key, value in model.config.to_diff_dict().items() if key not in _NOT_OF_THE_MODEL}
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    digest.update(json.dumps(_tokenizer_settings(tokenizer), sort_keys=True).encode())
+    return digest.hexdigest()[:16]
 
 
 def _tokenizer_settings(tokenizer) -> dict:

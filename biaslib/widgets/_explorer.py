@@ -15,7 +15,8 @@ import ipywidgets
 import pandas as pd
 
 from biaslib import report
-from biaslib.scoring.models import MaskedLM, load_masked_lm
+from biaslib.scoring.model_pool import OpenModels, open_models
+from biaslib.scoring.models import MaskedLM
 
 # Every answer is kept with its picture, about 100 kB: enough of them for an afternoon.
 _ANSWERS_KEPT = 300
@@ -213,25 +214,17 @@ class ModelExplorer(Explorer):
     """An explorer of masked language models, which are loaded when first chosen."""
 
     def __init__(self, models, controls, *, every, device, dtype):
-        given = [models] if isinstance(models, str | Path | tuple | MaskedLM) else list(models)
-        if not given:
-            raise ValueError("no model is given: name at least one, such as 'demo'")
-        load = partial(load_masked_lm, device=device, dtype=dtype)
-        # What is loaded already has a name only then.
-        given = [load(model) if isinstance(model, tuple) else model for model in given]
-        names = [model.name if isinstance(model, MaskedLM) else str(model) for model in given]
-        if len(set(names)) < len(names):
-            raise ValueError(f"a model is given twice: give each once, not {', '.join(names)}")
-        self._sources, self._load = dict(zip(names, given, strict=True)), load
-        options = [(name, name) for name in names]
-        if every and len(names) > 1:
+        if not isinstance(models, OpenModels):
+            given = [models] if isinstance(models, str | Path | tuple | MaskedLM) else models
+            models = open_models(given, device=device, dtype=dtype)
+        self._models = models
+        options = [(name, name) for name in models]
+        if every and len(models) > 1:
             options.append(("all models", ALL))
         super().__init__({"model": dropdown("Model", options), **controls})
 
     def _lm(self, name):
-        if not isinstance(self._sources[name], MaskedLM):
-            self._sources[name] = self._load(self._sources[name])
-        return self._sources[name]
+        return self._models[name]
 
 
 def text_control(label, value):

@@ -16,7 +16,7 @@ class PairExplorer(ModelExplorer):
 
     Parameters
     ----------
-    models : str, MaskedLM, or a list of these
+    models : OpenModels, str, MaskedLM, or a list of the latter two
         Names are loaded when first chosen.
     first, second : str
         Sentences without a mask; `second` may be empty.

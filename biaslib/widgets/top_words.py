@@ -16,7 +16,7 @@ class TopWordsExplorer(ModelExplorer):
 
     Parameters
     ----------
-    models : str, MaskedLM, or a list of these
+    models : OpenModels, str, MaskedLM, or a list of the latter two
         Names are loaded when first chosen.
     first, second : str
         Sentences with one ``[MASK]``, or templates with slots, ``{name}``; `second` may be empty.
@@ -96,7 +96,7 @@ class TopWordsExplorer(ModelExplorer):
         first, second = (self._filled(options[side], options) for side in ("first", "second"))
         if not first.strip():
             raise ValueError("the first sentence is empty: write one with [MASK]")
-        names = [options["model"]] if options["model"] != ALL else list(self._sources)
+        names = [options["model"]] if options["model"] != ALL else list(self._models)
         by, k = options["condition"], options["k"]
         found = concat_models({name: compare_sentences(self._lm(name), first, second, k, by=by) for name in names})
         notes = []

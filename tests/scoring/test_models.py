@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from biaslib import scoring
-from biaslib.scoring import ModelError, load_masked_lm, measure_each, models
+from biaslib.scoring import ModelError, load_masked_lm, models, open_models
 from biaslib.scoring.models import DEMO_FOLDER
 
 
@@ -109,12 +109,11 @@ def test_a_new_head_has_to_be_asked_for_and_is_the_same_each_time(tmp_path, fami
     for name, weight in whole.model.base_model.state_dict().items():
         assert torch.equal(lm.model.base_model.state_dict()[name], weight)
     assert np.isfinite(scoring.pseudo_log_likelihood(lm, ["He is."]).pll).all()
-    _, described = measure_each([folder], lambda model: 0, head="new")
-    assert described[0]["head"] == "new"
+    assert open_models([folder], head="new").describe()[0]["head"] == "new"
 
 
 def test_an_unknown_head_is_refused(bert):
-    one_line(lambda: load_masked_lm(bert, head="none"), "unknown head 'none': use one of keep, new")
+    one_line(lambda: load_masked_lm(bert, head="none"), "unknown head 'none'; use one of keep, new")
 
 
 @pytest.mark.parametrize("head", ["keep", "new"])
@@ -246,11 +245,10 @@ def test_fingerprint_covers_what_is_not_a_weight(bert):
     heads = load_masked_lm(bert).fingerprint
     model, tokenizer = tiny_models.build("bert_cased")
     lowered = tiny_models.build("bert_uncased")[1].__class__(vocab=tokenizer.get_vocab(), do_lower_case=True)
-    lm = load_masked_lm((model, lowered))
-    before = lm.fingerprint
+    before = load_masked_lm((model, lowered)).fingerprint
     with torch.no_grad():
         model.cls.predictions.bias += 1e-3
-    assert len({plain, heads, before, lm.fingerprint}) == 4
+    assert len({plain, heads, before, load_masked_lm((model, lowered)).fingerprint}) == 4
 
 
 def test_fingerprint_does_not_depend_on_use(bert):
@@ -258,7 +256,7 @@ def test_fingerprint_does_not_depend_on_use(bert):
     before = lm.fingerprint
     lm.tokenizer(["he", "he is here"], padding=True, truncation=True, max_length=3)
     scoring.all_unmasked_likelihood(lm, ["He is."])
-    assert lm.fingerprint == before
+    assert load_masked_lm((lm.model, lm.tokenizer)).fingerprint == before
 
 
 def test_a_copy_of_the_embedded_model_still_says_what_it_is(tmp_path):
@@ -268,35 +266,6 @@ def test_a_copy_of_the_embedded_model_still_says_what_it_is(tmp_path):
         copied.describe()["for_trying_out"]
         and not load_masked_lm(tiny_models.save("bert_cased", tmp_path / "other")).describe()["for_trying_out"]
     )
-
-
-def test_a_model_that_cannot_be_measured_is_named(bert):
-    def fail(lm):
-        raise ValueError("no such word")
-
-    one_line(lambda: measure_each([bert], fail), f"model {str(bert)!r}: no such word")
-
-
-def test_a_model_is_released_before_the_next_is_loaded(bert, tmp_path):
-    import weakref
-
-    other = shutil.copytree(bert, tmp_path / "other")
-    alive = []
-
-    def measure(lm):
-        alive.append(weakref.ref(lm.model))
-        return [reference() is not None for reference in alive].count(True)
-
-    measured, described = measure_each([bert, "demo", other], measure)
-    assert measured == {str(bert): 1, "demo": 1, str(other): 1}
-    assert [model["name"] for model in described] == list(measured)
-    assert [reference() for reference in alive] == [None] * 3
-
-
-def test_models_are_named_once_and_at_least_one(bert):
-    one_line(lambda: measure_each([bert, bert], lambda lm: 0), "given twice")
-    one_line(lambda: measure_each([], lambda lm: 0), "no model is given")
-    one_line(lambda: measure_each("demo", lambda lm: 0), "['demo']")
 
 
 def test_a_batch_over_the_position_limit_would_fail(tiny):

@@ -68,7 +68,7 @@ def trained(two_documents, fast, tmp_path_factory):
         patch.setattr(resolver, "_save", save)
         options = fast | {"epochs": 40, "hidden_size": 128, "learning_rate": 2e-3, "encoder_learning_rate": 3e-4}
         out = train_resolver(lm, two_documents, out=tmp_path_factory.mktemp("r") / "a" / "b", **options)
-    assert lm.fingerprint == fingerprint and not lm.model.training
+    assert load_masked_lm((lm.model, lm.tokenizer)).fingerprint == fingerprint and not lm.model.training
     return SimpleNamespace(folder=out, before=before["resolver"])
 
 
