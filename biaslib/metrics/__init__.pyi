@@ -8,14 +8,13 @@ from .clustering import token_match_rate as token_match_rate
 from .conll_f1 import ConllScores as ConllScores
 from .conll_f1 import compare_conll as compare_conll
 from .conll_f1 import conll_scores as conll_scores
-from .coreference import GAP_SCORE_COLUMNS as GAP_SCORE_COLUMNS
-from .coreference import GapScores as GapScores
-from .coreference import chance_f1 as chance_f1
-from .coreference import compare_gap as compare_gap
-from .coreference import gap_scores as gap_scores
-from .coreference import resolve_by_likelihood as resolve_by_likelihood
 from .corpus_relatives import find_in_corpus as find_in_corpus
 from .corpus_relatives import score_corpus as score_corpus
+from .gap_f1 import GAP_SCORE_COLUMNS as GAP_SCORE_COLUMNS
+from .gap_f1 import GapScores as GapScores
+from .gap_f1 import chance_f1 as chance_f1
+from .gap_f1 import compare_gap as compare_gap
+from .gap_f1 import gap_scores as gap_scores
 from .gender_retention import find_genders as find_genders
 from .gender_retention import replace_names as replace_names
 from .gender_retention import retention as retention
@@ -35,6 +34,7 @@ from .gendered_words import leaning_words as leaning_words
 from .gendered_words import pairs_of as pairs_of
 from .gendered_words import parallel_pairs as parallel_pairs
 from .gendered_words import unit_tokens as unit_tokens
+from .likelihood_resolver import resolve_by_likelihood as resolve_by_likelihood
 from .mbe import TEST_UNITS as TEST_UNITS
 from .mbe import McNemarRandom as McNemarRandom
 from .mbe import mbe_interval as mbe_interval
