@@ -1,4 +1,4 @@
-"""How the command line is read, and what it says."""
+"""Parsing of the command line, and its messages."""
 
 import argparse
 import re
@@ -10,15 +10,15 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]")
 
 
 class _UsageError(ValueError):
-    """A command line that argparse cannot read."""
+    """Raised for a command line that cannot be parsed."""
 
 
 class Once(argparse.Action):
-    """An option that may be given once: of two values, one would be dropped in silence."""
+    """An option that may be given only once; argparse would silently keep the last value."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         if getattr(namespace, self.dest) is not None:
-            parser.error(f"{option_string} is given twice; keep one")
+            parser.error(f"{option_string} is given twice; give it once")
         setattr(namespace, self.dest, values)
 
 
@@ -33,7 +33,7 @@ def complain(message, code):
 
 
 def _plain(text):
-    """Leave out what a terminal would take for a command."""
+    """Remove the control sequences of a terminal."""
     return _CONTROL.sub("", text)
 
 
@@ -41,12 +41,12 @@ _GUARD = "\0"
 
 
 def guard_values(argv):
-    """Mark the values of -p, lest argparse take -1e-3 for an option; no argument can hold a NUL."""
+    """Mark the values of -p, so that argparse does not take -1e-3 for an option; no argument can contain NUL."""
     marked = list(argv)
     for at in range(1, len(marked)):
         if marked[at - 1] in ("-p", "--parameter") and "=" in marked[at]:
             name, _, value = marked[at].partition("=")
-            raise _UsageError(f"-p takes a name and a value apart: -p {name} {value}")
+            raise _UsageError(f"-p takes a name and a value, separated by a space: -p {name} {value}")
         if at > 1 and marked[at - 2] in ("-p", "--parameter"):
             marked[at] = _GUARD + marked[at]
     return marked
@@ -60,12 +60,12 @@ def add_parameter(command, what):
         action="append",
         default=[],
         metavar=("NAME", "VALUE"),
-        help=f"{what}; lists as a,b or [a, b]",
+        help=f"{what}; write lists as a,b or [a, b]",
     )
 
 
 def say_how_it_ended(done):
-    """Say how a run ended, and where its report lies."""
+    """Print how a run ended and where its report is."""
     if not done.ok:
         return complain(f"{done.error}; the partial report is {done.html}", 1)
     print(f"Report: {done.html}")
@@ -73,7 +73,7 @@ def say_how_it_ended(done):
 
 
 def print_rows(rows):
-    """Print a table of texts, seconds to the right."""
+    """Print a table of strings; the column of seconds is right-aligned."""
     rows = [tuple(map(_plain, row)) for row in rows]
     seconds = rows[0].index("seconds")
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -86,7 +86,7 @@ def read_set_parameters(given):
     pairs = {}
     for name, value in given:
         if name in pairs:
-            raise _UsageError(f"-p {name} is given twice; keep one")
+            raise _UsageError(f"-p {name} is given twice; give it once")
         pairs[name] = value.removeprefix(_GUARD)
     return pairs
 

@@ -1,4 +1,4 @@
-"""biaslib audit: every notebook on a model."""
+"""``biaslib audit``: run every notebook on a model."""
 
 from biaslib import runs
 from biaslib.cli._parsing import add_parameter, complain, print_rows, read_set_parameters
@@ -8,15 +8,15 @@ def add_arguments(commands):
     command = commands.add_parser(
         "audit",
         help="run every notebook on models, then compare",
-        description="Run every notebook that measures masked language models on MODEL …, with its own default values, "
-        "then the comparison of these runs. A notebook that fails stops no other.",
+        description="Run every notebook that measures masked language models on each MODEL with its default "
+        "parameters, then compare the runs. A notebook that fails does not stop the others.",
         allow_abbrev=False,
     )
     command.add_argument("models", metavar="MODEL", nargs="+", help="a Hugging Face id, a folder, or demo")
-    command.add_argument("--vectors", nargs="+", default=[], metavar="PATH", help="word vectors, which go through weat")
-    add_parameter(command, "set one parameter of the notebooks that have it")
-    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
-    command.add_argument("--name", help="name of the runs (made of the models' names)")
+    command.add_argument("--vectors", nargs="+", default=[], metavar="PATH", help="word vectors for the weat notebook")
+    add_parameter(command, "set a parameter of all notebooks that have it")
+    command.add_argument("--out", default="outputs", help="folder for all runs (default: outputs)")
+    command.add_argument("--name", help="name of the runs (default: from the models' names)")
     command.set_defaults(action=_audit)
 
 

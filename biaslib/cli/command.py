@@ -1,26 +1,27 @@
-"""The command ``biaslib``: a subcommand is a function that adds its arguments and one that does the work."""
+"""The command ``biaslib``; each verb is a file with a function that adds its arguments and one that does the work."""
 
 import signal
 import sys
+from collections.abc import Sequence
 
 from biaslib import __version__
 from biaslib.cli import audit, compare, data, run, sweep, train
 from biaslib.cli._parsing import Parser, complain, guard_values
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments; by default the process's own.
+        The arguments (default: those of the process).
 
     Returns
     -------
     int
-        0 when all is well, 1 when a notebook failed, 2 when what was given cannot be used (one line on
-        standard error says why), 130 when interrupted.
+        0 on success, 1 if a notebook failed, 2 if the input cannot be used (one line on standard error
+        says why), 130 if interrupted.
 
     Examples
     --------
@@ -29,9 +30,9 @@ def main(argv=None):
     0
     """
     if argv is None:
-        # A batch system that ends a job leaves, like Ctrl-C, a partial report rather than a hidden folder.
+        # A job that a batch system ends keeps its partial report, as after Ctrl-C.
         _interrupt_at("SIGTERM")
-        # A terminal that is closed.
+        # The terminal was closed.
         _interrupt_at("SIGHUP")
     try:
         arguments = _parser().parse_args(guard_values(sys.argv[1:] if argv is None else argv))
@@ -45,7 +46,7 @@ def main(argv=None):
 
 
 def _interrupt_at(name):
-    """Take a signal for Ctrl-C, where there is such a signal and it is not ignored, as under nohup."""
+    """Treat a signal like Ctrl-C, unless the system lacks it or it is ignored, as under nohup."""
     number = getattr(signal, name, None)
     if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler)

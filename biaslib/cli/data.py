@@ -1,4 +1,4 @@
-"""biaslib data: data sets by name."""
+"""``biaslib data``: list, download and locate data sets."""
 
 import warnings
 
@@ -9,18 +9,20 @@ from biaslib.cli._parsing import complain
 def add_arguments(commands):
     command = commands.add_parser(
         "data",
-        help="list, fetch and find data sets",
-        description="List the data sets that can be had by name, fetch them, tell where they lie.",
+        help="list, download and locate data sets",
+        description="List the available data sets, download them, or print where they are stored.",
         allow_abbrev=False,
     )
     tasks = command.add_subparsers(title="tasks", dest="task", required=True, metavar="TASK")
-    listing = tasks.add_parser("list", help="list all data sets", allow_abbrev=False)
+    listing = tasks.add_parser("list", help="list the available data sets", allow_abbrev=False)
     listing.set_defaults(action=_data_list)
-    fetch = tasks.add_parser("fetch", help="download data sets and check them", allow_abbrev=False)
-    fetch.add_argument("names", nargs="+", metavar="NAME", help="a name that `biaslib data list` shows")
+    fetch = tasks.add_parser("fetch", help="download data sets and verify their checksums", allow_abbrev=False)
+    fetch.add_argument("names", nargs="+", metavar="NAME", help="a name from `biaslib data list`")
     fetch.set_defaults(action=_data_fetch)
-    where = tasks.add_parser("path", help="print a data set's path, fetching it if need be", allow_abbrev=False)
-    where.add_argument("name", metavar="NAME", help="a name that `biaslib data list` shows")
+    where = tasks.add_parser(
+        "path", help="print the path of a data set, downloading it if necessary", allow_abbrev=False
+    )
+    where.add_argument("name", metavar="NAME", help="a name from `biaslib data list`")
     where.set_defaults(action=_data_path)
 
 
@@ -48,7 +50,7 @@ def _data_path(arguments):
 
 
 def _fetched(name):
-    """Fetch a data set; a warning becomes one line on standard error, like an error."""
+    """Download a data set; print warnings as one line each on standard error."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)
         place = io.dataset_path(name)

@@ -1,4 +1,4 @@
-"""biaslib run: run a notebook."""
+"""``biaslib run``: run a notebook."""
 
 from biaslib import runs
 from biaslib.cli._parsing import Once, add_parameter, describe_parameter, read_set_parameters, say_how_it_ended
@@ -11,14 +11,18 @@ def add_arguments(commands):
         description="Run a notebook and write its report, results and manifest to OUT/NOTEBOOK/NAME/.",
         allow_abbrev=False,
     )
-    command.add_argument("notebook", metavar="NOTEBOOK", help="a path, or the name of one in notebooks/")
+    command.add_argument("notebook", metavar="NOTEBOOK", help="path of a notebook, or the name of one in notebooks/")
     command.add_argument(
-        "-f", "--params", action=Once, metavar="FILE", help="YAML file, or the name of one in params/NOTEBOOK/ (demo)"
+        "-f",
+        "--params",
+        action=Once,
+        metavar="FILE",
+        help="YAML file, or the name of one in params/NOTEBOOK/ (default: demo)",
     )
-    add_parameter(command, "set one parameter")
-    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
-    command.add_argument("--name", help="name of the run (that of FILE, or custom with -p alone)")
-    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and stop")
+    add_parameter(command, "set a parameter")
+    command.add_argument("--out", default="outputs", help="folder for all runs (default: outputs)")
+    command.add_argument("--name", help="name of the run (default: the name of FILE, or custom if only -p is given)")
+    command.add_argument("--help-parameters", action="store_true", help="list the notebook's parameters and exit")
     command.set_defaults(action=_run)
 
 

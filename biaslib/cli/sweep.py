@@ -1,4 +1,4 @@
-"""biaslib sweep: a grid of runs."""
+"""``biaslib sweep``: run a grid of notebooks and parameters."""
 
 import sys
 
@@ -10,19 +10,21 @@ def add_arguments(commands):
     command = commands.add_parser(
         "sweep",
         help="run a grid of notebooks, models and parameters",
-        description="Run each combination of a grid of notebooks and parameters, and say how each ended. FILE is "
-        "YAML: notebooks, a list of names; params, the parameters file for each; grid, parameters with a list of "
-        "values each, one run for each value; set, parameters that are the same in all runs. All runs are checked "
-        "before the first starts; one that fails does not stop the rest.",
+        description="Run every combination of a grid of notebooks and parameters, and report how each run ended. "
+        "FILE is a YAML file with the keys notebooks (a list of names), params (the parameters file for all of "
+        "them), grid (lists of values, one run per value) and set (parameters that are the same in all runs). "
+        "All runs are checked before the first one starts; a run that fails does not stop the others.",
         epilog="Example of FILE: {notebooks: [speciesism, unmasked], params: demo, grid: {models: [demo, "
         "bert-base-cased]}}",
         allow_abbrev=False,
     )
     command.add_argument("file", metavar="FILE", help="the grid")
-    command.add_argument("--out", default="outputs", help="folder for all runs (outputs)")
+    command.add_argument("--out", default="outputs", help="folder for all runs (default: outputs)")
     place = command.add_mutually_exclusive_group()
-    place.add_argument("--workers", type=int, default=1, metavar="N", help="runs at the same time (1)")
-    place.add_argument("--scheduler", metavar="ADDRESS", help="run on this Dask scheduler: its address or its file")
+    place.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="number of runs at the same time (default: 1)"
+    )
+    place.add_argument("--scheduler", metavar="ADDRESS", help="address or scheduler file of a Dask cluster to run on")
     command.set_defaults(action=_sweep)
 
 

@@ -1,7 +1,9 @@
-"""One word for the whole job: every notebook that measures models run on some, then the comparison."""
+"""Audits: every notebook that measures models, run on given models, then compared."""
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -18,36 +20,44 @@ AUDIT_COLUMNS = ("notebook", "status", "seconds", "report", "reason")
 _LONGEST_NAME = 60
 
 
-def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, progress=False):
-    """Run every notebook that has a parameter ``models`` on models, and the comparison over these runs.
+def audit(
+    models: Sequence[str],
+    *,
+    vectors: Sequence[str] = (),
+    out: str | Path = "outputs",
+    name: str | None = None,
+    set_parameters: Mapping[str, str] | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Run every notebook with a parameter ``models`` on given models, then compare the runs.
 
     Parameters
     ----------
     models : sequence of str
         Hugging Face ids, local folders or "demo".
     vectors : sequence of str
-        Word vectors, for the notebooks with a parameter ``vector_sets``; none: these notebooks are not run.
+        Word vectors for the notebooks with a parameter ``vector_sets``; without any, these notebooks are not run.
     out : str or Path
         The folder for all runs.
     name : str, optional
-        The name of all these runs; by default made of the models' names.
+        The name of these runs (default: from the names of the models).
     set_parameters : mapping of str to str, optional
-        Further values, written as on a command line; each goes to the notebooks that have the parameter.
+        Further values, written as on the command line; each is passed to the notebooks that have the parameter.
     progress : bool
-        Say on standard error which notebook runs.
+        Print the name of each notebook on standard error as it starts.
 
     Returns
     -------
     pandas.DataFrame
-        ``notebook status seconds report reason``, one row per notebook in the order of running, the comparison last.
-        `status` is "done", "failed" (which stops no other notebook; `report` is then the partial one, or "" where
-        nothing could start) or "not run" (it measures no models, or vectors and none are given; see `reason`).
+        ``notebook status seconds report reason``, one row per notebook in running order, the comparison last.
+        `status` is "done", "failed" (the other notebooks still run; `report` is the partial one, or "" if the run
+        could not start) or "not run" (the notebook measures no models, or vectors and none are given; see `reason`).
 
     Raises
     ------
     ValueError
-        Before anything starts: no model or one that is no folder, no notebook, or a parameter that no notebook has or
-        that has a wrong value.
+        Before anything starts, if no model is given, a folder does not exist, no notebook is found, or a parameter is
+        unknown to all notebooks or has a wrong value.
 
     Examples
     --------
@@ -56,7 +66,7 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     """
     models, vectors = ([given] if isinstance(given, str) else list(given) for given in (models, vectors))
     if not models:
-        raise ValueError("no model is given: name at least one, such as demo")
+        raise ValueError("no model given; name at least one, such as demo")
     for model in models:
         check_name(model)
     notebooks = list_notebooks()
@@ -70,8 +80,8 @@ def audit(models, *, vectors=(), out="outputs", name=None, set_parameters=None, 
     return pd.DataFrame(rows, columns=list(AUDIT_COLUMNS))
 
 
-def audit_name(models):
-    """Make the name of an audit's runs from those of its models.
+def audit_name(models: Sequence[str]) -> str:
+    """Derive the name of an audit's runs from the names of its models.
 
     Parameters
     ----------
@@ -80,7 +90,7 @@ def audit_name(models):
     Returns
     -------
     str
-        Of plain letters, digits, - and _; long ones are cut and told apart by a fingerprint.
+        ASCII letters, digits, - and _; a long name is truncated and ends with a fingerprint.
 
     Examples
     --------
@@ -121,14 +131,16 @@ def _plan(notebooks, measured, further):
         planned.append((found, values))
     _check_further(further, taken, measured)
     if not planned:
-        raise ValueError("no notebook with a parameter models is found: run this where notebooks/ is")
+        raise ValueError(
+            "found no notebook with a parameter models; run the command in the folder that contains notebooks/"
+        )
     return planned, left_out
 
 
 def _check_further(further, taken, measured):
     for key in further:
         if key in measured or key == "results_dir":
-            raise ValueError(f"the parameter {key!r} cannot be set here: an audit sets it itself")
+            raise ValueError(f"the parameter {key!r} cannot be set; the audit sets it itself")
         if key not in taken:
             raise ValueError(f"no notebook of this audit has the parameter {key!r}")
 

@@ -1,8 +1,8 @@
-"""One run of a notebook: checked first, executed by papermill, kept as a folder with its report and manifest.
+"""Run a notebook: executed by papermill, kept as a folder with its report, results and manifest.
 
 A run is the folder ``<out>/<notebook>/<name>/`` with ``report.ipynb``, ``report.html``, ``results/`` and
-``run.json``. An earlier run of the same name gives way only to one that succeeded; one that failed lies
-beside it as ``<name>.failed``.
+``run.json``. It replaces an earlier run of the same name only if it succeeds; a failed run is kept beside it as
+``<name>.failed``.
 """
 
 import copy
@@ -28,16 +28,16 @@ from biaslib.runs.preparation import Preparation, prepare
 
 @dataclass(frozen=True)
 class Run:
-    """What a run left behind.
+    """Result of `run`.
 
     Attributes
     ----------
     folder, report, html, results, manifest : pathlib.Path
-        The run's folder, and in it ``report.ipynb``, ``report.html``, ``results`` and ``run.json``.
+        The run's folder and, in it, ``report.ipynb``, ``report.html``, ``results`` and ``run.json``.
     ok : bool
-        Whether every cell ran. If not, the folder is ``<name>.failed``.
+        Whether every cell ran; if not, the folder is ``<name>.failed``.
     error : str
-        Why it is not ok, in one line.
+        Why the run failed, in one line; "" if it did not.
     """
 
     folder: Path
@@ -95,7 +95,7 @@ def run(
 
 
 def _work_folder(final):
-    """Make the hidden folder, beside the final one, that the run works in."""
+    """Make the hidden folder beside the final one that the run works in."""
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         if final.exists() and not final.is_dir():
@@ -137,7 +137,7 @@ def _execute(notebook, values, record, work, final):
 def _papermill(content, values, report):
     import papermill
 
-    # What goes wrong is said once, by the run itself.
+    # The run itself reports errors, once.
     logging.getLogger("papermill").setLevel(logging.CRITICAL)
     papermill.execute_notebook(
         content,
@@ -153,7 +153,7 @@ def _papermill(content, values, report):
 
 
 def _describe(problem):
-    """One line for what stopped a run."""
+    """Describe in one line what stopped a run."""
     name, text = type(problem).__name__, str(problem)
     if name == "PapermillExecutionError":
         name, text = problem.ename, problem.evalue
@@ -205,14 +205,14 @@ def _finish(source, record, work, place, *, error=""):
 
 
 def _renamed(value, work, place):
-    """A value in which the work folder has its final name."""
+    """Return a value in which the work folder has its final name."""
     if isinstance(value, list):
         return [_renamed(entry, work, place) for entry in value]
     return value.replace(work.name, place.name) if isinstance(value, str) else value
 
 
 def _settle_report(source, report, work, place):
-    """Give the saved notebook its final paths and true states; return each code cell's seconds."""
+    """Write the final paths into the saved notebook; return the seconds of each code cell."""
     import nbformat
 
     text = report.read_text(encoding="utf-8")
@@ -224,7 +224,7 @@ def _settle_report(source, report, work, place):
 
 
 def _mark_failed(report):
-    """Undo the claim, which a killed kernel leaves behind, that every cell was completed."""
+    """Correct the states of the cells: a killed kernel leaves all of them marked as completed."""
     import nbformat
 
     if not report.is_file():
@@ -232,7 +232,7 @@ def _mark_failed(report):
     try:
         notebook = nbformat.read(report, as_version=4)
     except ValueError:
-        # Cut off while it was written, as by a full disk: nothing of it can be shown.
+        # Truncated while it was written, as on a full disk: it cannot be shown.
         report.unlink()
         return
     notebook.metadata.papermill["exception"] = True
@@ -247,7 +247,7 @@ def _mark_failed(report):
 
 
 def _provenance(results, error, started):
-    """What the notebook says of its models, data and seed; what an earlier run left there says nothing of this one."""
+    """Read what the notebook recorded of its models, data and seed, unless an earlier run left the file."""
     path = results / "provenance.json"
     if not path.is_file() or path.stat().st_mtime < started.timestamp() - 2:
         return {}
@@ -263,7 +263,7 @@ def _provenance(results, error, started):
 
 
 def _git():
-    """The commit of the checkout and whether it was changed since; None for an installed package."""
+    """Return the commit of the checkout and whether it has changes; None for an installed package."""
     if not (PACKAGE.parent / ".git").exists():
         return None
     try:
@@ -283,7 +283,7 @@ def _git():
 
 
 def _shown(path):
-    """A path without the machine's own folders: from the working folder, the checkout or the package."""
+    """Return a path relative to the working folder, the checkout or the package, without the machine's own folders."""
     absolute = Path(os.path.abspath(path))
     for root in (Path.cwd(), PACKAGE.parent, PACKAGE):
         if absolute.is_relative_to(root):
@@ -291,14 +291,8 @@ def _shown(path):
     return Path(path).as_posix() if not Path(path).is_absolute() else absolute.name
 
 
-def _relative(path):
-    """A path from the working folder if it lies in it, so that reports don't tell where that is."""
-    path = Path(path)
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
 def _swap(work, place):
-    """Move the work folder into place; an earlier one goes only when the new one is there."""
+    """Move the work folder into place; an earlier run is removed only once the new one is there."""
     if not place.exists():
         os.rename(work, place)
         return

@@ -1,7 +1,7 @@
-"""What a notebook can be told: its ``parameters`` cell read, and what is given checked against it.
+"""Parameters of notebooks: the ``parameters`` cell is read, and given values are checked against it.
 
-Each line of the cell reads ``name: type = default  # help``. The types are ``int``, ``float``, ``str``,
-``bool`` and lists of the first three. The help may end with a constraint, which is checked::
+Each line of the cell reads ``name: type = default  # help``. The types are ``int``, ``float``, ``str``, ``bool`` and
+lists of the first three. The help may end with a constraint, which is checked::
 
     top_k: int = 5  # words shown per animal (from 1 to 50)
     article: str = "literal"  # how "a" and "an" are chosen (one of: literal, agree)
@@ -16,6 +16,7 @@ import os
 import re
 import reprlib
 import tokenize
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from biaslib._text import lone_surrogate, one_line
@@ -29,11 +30,11 @@ _CONSTRAINT = re.compile(
 )
 _WHOLE = re.compile(r"[-+]?\d{1,400}")
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_YAML_WORDS = "YAML reads an unquoted yes, no, on, off, true or false as a truth value"
+_YAML_WORDS = "YAML reads an unquoted yes, no, on, off, true or false as a boolean"
 
 
 class ParameterError(ValueError):
-    """A parameter, a file of parameters or a ``parameters`` cell that cannot be used; one line says why."""
+    """Raised for a parameter, parameters file or ``parameters`` cell that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Parameter:
     Attributes
     ----------
     name, type, help : str
-        As written; the help includes its constraint.
+        As written; the help text includes the constraint.
     default : object
-        The value the notebook has when nothing is given.
+        The value if none is given.
     choices : tuple
-        The allowed values (of each entry, for a list); empty if any will do.
+        The allowed values (of each entry, for a list); empty if there is no restriction.
     lowest, highest : float or None
         The bounds of the value (of each entry, for a list).
     """
@@ -62,7 +63,7 @@ class Parameter:
 
     @property
     def entry_type(self):
-        """The type of one entry: ``str`` for ``list[str]``, the type itself for a plain one."""
+        """The type of one entry: ``str`` for ``list[str]``, otherwise the type itself."""
         return self.type.removeprefix("list[").removesuffix("]")
 
     @property
@@ -71,28 +72,28 @@ class Parameter:
         return self.type.startswith("list[")
 
 
-def check_parameters(parameters, given, *, text=False):
-    """Check values against the declared parameters and make them plain.
+def check_parameters(parameters: Iterable[Parameter], given: Mapping, *, text: bool = False) -> dict:
+    """Check values against the declared parameters and convert them to plain Python values.
 
     Parameters
     ----------
-    parameters : sequence of Parameter
+    parameters : iterable of Parameter
         From `read_parameters`.
     given : mapping
         Names and values.
     text : bool
-        The values are text from a command line, read by the declared type: lists as ``[a, b]`` or ``a,b``,
-        truth values as true/false, yes/no or on/off.
+        Whether the values are text from a command line, to be parsed by the declared type: lists as ``[a, b]`` or
+        ``a,b``, booleans as true/false, yes/no or on/off.
 
     Returns
     -------
     dict
-        The given parameters alone, as plain Python values that papermill can write into a notebook.
+        The given parameters only, as plain Python values that papermill can write into a notebook.
 
     Raises
     ------
     ParameterError
-        On an unknown name, a wrong type or a value out of its bounds; the line names the parameter and the
+        If a name is unknown, or a value has the wrong type or is out of bounds; the message names the parameter and the
         remedy.
 
     Examples
@@ -175,7 +176,7 @@ def _unknown(name, known):
 
 
 def _read_text(parameter, value):
-    """Read a command line's text by the declared type; words and numbers stay the text that they are."""
+    """Parse text from a command line by the declared type; strings and numbers stay text."""
     if parameter.is_list:
         return _split(parameter, value)
     if parameter.type == "bool":
@@ -228,7 +229,7 @@ def _check(parameter, value):
 
 
 def _plain(value):
-    """Numpy scalars and arrays, tuples and paths as plain values; anything else as it is."""
+    """Convert NumPy scalars and arrays, tuples and paths to plain values; leave anything else as it is."""
     if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, os.PathLike):

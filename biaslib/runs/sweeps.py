@@ -1,15 +1,15 @@
-"""A sweep: a grid of notebooks, models and other parameters, each combination a run of its own.
+"""Sweeps: one run for each combination in a grid of notebooks and parameters.
 
 A sweep is a YAML file::
 
     notebooks: [speciesism, unmasked]
-    params: demo                      # for each: a file, or the name of one in params/NOTEBOOK/
+    params: demo                      # a file, or the name of one in params/NOTEBOOK/, for each notebook
     grid:
       models: [demo, bert-base-cased] # one run for each value
     set:
       seed: 1                         # the same in all runs
 
-A notebook may have its own ``params``, ``grid`` and ``set``, which go before the general ones::
+A notebook may have its own ``params``, ``grid`` and ``set``, which take precedence over the general ones::
 
     notebooks:
       - unmasked
@@ -31,7 +31,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -45,6 +45,9 @@ from biaslib.runs.notebooks import read_notebook
 from biaslib.runs.parameters import ParameterError, check_parameters
 from biaslib.runs.preparation import prepare
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 SWEEP_COLUMNS = ("notebook", "run", "status", "seconds", "report", "error")
 _KEYS = ("params", "grid", "set")
 _LONGEST_NAME = 80
@@ -52,7 +55,7 @@ _CHILD = "import sys; from biaslib.runs.sweeps import _run_from_input; _run_from
 
 
 class Job(NamedTuple):
-    """One run of a sweep, as `biaslib.runs.run` takes it."""
+    """One run of a sweep: the arguments of `biaslib.runs.run`."""
 
     notebook: str
     params: str | None
@@ -61,26 +64,26 @@ class Job(NamedTuple):
     out: str
 
 
-def read_sweep(path, *, out="outputs") -> list[Job]:
-    """Read a sweep and check every run of it.
+def read_sweep(path: str | Path, *, out: str | Path = "outputs") -> list[Job]:
+    """Read a sweep and check all its runs.
 
     Parameters
     ----------
     path : str or Path
-        The YAML file; see the head of this module.
+        The YAML file; for its format see the docstring of this module.
     out : str or Path
         The folder for all runs.
 
     Returns
     -------
     list of Job
-        By notebook, then by the grid, whose last parameter varies fastest. The name of a run is that of its params
-        with its values of the grid; no two runs have the same folder.
+        Ordered by notebook, then by the grid, whose last parameter varies fastest. The name of a run consists of the
+        name of its params and its grid values; no two runs share a folder.
 
     Raises
     ------
     ValueError
-        If the file is no sweep, or a run of it cannot be started; the line says which and why.
+        If the file is not a sweep or one of its runs cannot start; the message says which and why.
 
     Examples
     --------
@@ -96,35 +99,43 @@ def read_sweep(path, *, out="outputs") -> list[Job]:
     return _with_names_of_their_own(jobs, path)
 
 
-def sweep(path, *, out="outputs", workers=1, client=None, progress=False) -> pd.DataFrame:
-    """Run a grid of notebooks and parameters; a run that fails does not stop the rest.
+def sweep(
+    path: str | Path,
+    *,
+    out: str | Path = "outputs",
+    workers: int = 1,
+    client: "Client | str | Path | None" = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Run a grid of notebooks and parameters; a run that fails does not stop the others.
 
     Parameters
     ----------
     path : str or Path
-        The YAML file, see `read_sweep`. All runs are checked before the first starts.
+        The YAML file, see `read_sweep`. All runs are checked before the first one starts.
     out : str or Path
         The folder for all runs.
     workers : int
-        Runs at the same time, each in processes of its own, which share the processor's cores (unless
-        ``OMP_NUM_THREADS`` says how many threads each takes).
+        Number of runs at the same time. Each is a process of its own; they share the processor's cores unless
+        ``OMP_NUM_THREADS`` sets the number of threads per run.
     client : distributed.Client, str or Path, optional
-        Where to run instead, see `biaslib.compute.connected`: one run in each thread of its workers, which need the
-        same working folder, on a disk that all machines see.
+        Where to run instead, see `biaslib.compute.connected`: one run per worker thread. The workers need the same
+        working folder, on a disk that all machines share.
     progress : bool
+        Show a progress bar.
 
     Returns
     -------
     pandas.DataFrame
-        A row a run, in the order of `read_sweep`: notebook, run (its name), status ("ok" or "failed"), seconds,
+        One row per run, in the order of `read_sweep`: notebook, run (its name), status ("ok" or "failed"), seconds,
         report (its path, "" if there is none) and error (why it failed, in one line).
 
     Raises
     ------
     ValueError
-        As `read_sweep` does, or if workers is below 1.
+        As `read_sweep` does, or if `workers` is below 1.
     ModuleNotFoundError, ConnectionError
-        If a client is given, and Dask is not installed or no scheduler answers.
+        If a client is given but Dask is not installed or no scheduler answers.
 
     Examples
     --------
@@ -156,7 +167,7 @@ def _check_keys(given, known, where):
 
 
 def _jobs(entry, general, out, path):
-    """Give the runs of one notebook of a sweep, each checked."""
+    """Return the runs of one notebook of a sweep, each checked."""
     own = entry if isinstance(entry, dict) else {"notebook": entry}
     _check_keys(own, ("notebook", *_KEYS), path)
     name = own.get("notebook")
@@ -181,13 +192,13 @@ def _jobs(entry, general, out, path):
 
 
 def _points(notebook, grid):
-    """Give the combinations of a grid's values, each a dict."""
+    """Return the combinations of a grid's values as dicts."""
     declared = {parameter.name: parameter for parameter in notebook.parameters}
     axes = []
     for name, values in grid.items():
         if not isinstance(values, list) or not values:
             raise ParameterError(f"{name} in grid must be a list of values, one for each run: `{name}: [a, b]`")
-        # A run with one model is asked for by that model's name.
+        # A run with a single model is requested by the model's name.
         is_list = name in declared and declared[name].is_list
         values = [[value] if is_list and not isinstance(value, list) else value for value in values]
         values = [check_parameters(declared.values(), {name: value})[name] for value in values]
@@ -208,7 +219,7 @@ def _shown(value):
 
 
 def _with_names_of_their_own(jobs, path):
-    """Add to names that are too long, end oddly, or are another's (also where case does not count) what tells them."""
+    """Add a fingerprint to names that are too long, end oddly, or differ from another only in case."""
     folders = Counter(_folder(job) for job in jobs)
     named = [job if folders[_folder(job)] == 1 and _is_fit(job.name) else _with_fingerprint(job) for job in jobs]
     if len(set(map(_folder, named))) < len(named):
@@ -231,7 +242,7 @@ def _with_fingerprint(job):
 
 
 def _locally(jobs, workers):
-    """Run jobs in processes of their own, some at a time; give number and result as they end."""
+    """Run jobs in processes of their own, some at a time; yield number and result as they end."""
     running, stop = set(), threading.Event()
     environment = dict(os.environ)
     environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
@@ -242,7 +253,7 @@ def _locally(jobs, workers):
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
-            # Each run keeps its partial report, as one that is interrupted alone does.
+            # Each run keeps its partial report, as after Ctrl-C.
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list(running):
@@ -260,15 +271,15 @@ def _on_workers(jobs, client):
 
 def _run_in_folder(folder, job):
     if not os.path.isdir(folder):
-        return _failure(f"the worker has no folder {folder}: start it where all machines see the same files")
+        return _failure(f"the worker has no folder {folder}; start it where all machines share the same files")
     return _run_apart(job, folder=folder)
 
 
 def _run_apart(job, *, folder=None, environment=None, running=None, stop=None):
-    """Run a job in a process of its own, so that whatever ends it ends no other."""
+    """Run a job in a process of its own, so that a crash affects no other run."""
     start = time.perf_counter()
     try:
-        # Files rather than pipes: what the notebook starts may write to a pipe, or hold it open.
+        # Files rather than pipes: a process that the notebook starts may write to a pipe or hold it open.
         with tempfile.TemporaryDirectory(prefix="biaslib-", ignore_cleanup_errors=True) as private:
             result, errors = Path(private, "result.json"), Path(private, "errors.txt")
             with open(errors, "wb") as stream:
@@ -280,7 +291,7 @@ def _run_apart(job, *, folder=None, environment=None, running=None, stop=None):
 
 
 def _wait_for(job, result, errors, folder, environment, running, stop):
-    """Run a job's process to its end and give its exit code."""
+    """Run a job's process to its end and return its exit code."""
     process = subprocess.Popen(
         [sys.executable, "-c", _CHILD, str(result)],
         cwd=folder,
@@ -288,7 +299,7 @@ def _wait_for(job, result, errors, folder, environment, running, stop):
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        # Ctrl-C reaches this process alone, which then ends its runs.
+        # Ctrl-C reaches only this process, which then ends its runs.
         start_new_session=True,
     )
     if running is not None:
@@ -316,7 +327,7 @@ def _failure(error):
 
 
 def _run_from_input(result_file):
-    """Run the job that standard input describes, and write to a file how it ended."""
+    """Run the job described on standard input and write its outcome to a file."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     job = Job(**json.load(sys.stdin))
     try:
