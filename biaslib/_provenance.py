@@ -60,6 +60,12 @@ def data_fingerprint(*objects):
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def sha256_of_file(path):
+    """Give the SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _canonical(item):
     if isinstance(item, pd.DataFrame):
         return {

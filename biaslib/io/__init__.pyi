@@ -14,9 +14,14 @@ from .documents import SAMPLES as SAMPLES
 from .documents import read_documents as read_documents
 from .gap import checked_gap as checked_gap
 from .gap import read_gap as read_gap
+from .gender_words import read_gender_words as read_gender_words
 from .histwords import common_words as common_words
 from .histwords import load_histwords as load_histwords
 from .histwords import save_histwords as save_histwords
+from .languages import Language as Language
+from .languages import list_languages as list_languages
+from .languages import read_language as read_language
+from .languages import read_retention_words as read_retention_words
 from .pairs import blank_spans as blank_spans
 from .pairs import has_sentences as has_sentences
 from .pairs import read_pairs as read_pairs
@@ -42,11 +47,7 @@ from .vectors import load_vectors as load_vectors
 from .vectors import save_word2vec_text as save_word2vec_text
 from .vectors import vectors_fingerprint as vectors_fingerprint
 from .word_lists import read_debiasing_words as read_debiasing_words
-from .word_lists import read_gender_words as read_gender_words
 from .word_lists import read_names as read_names
-from .word_lists import read_retention_words as read_retention_words
-from .word_lists import read_text_columns as read_text_columns
-from .word_lists import read_word_rows as read_word_rows
 from .word_sets import SETS as SETS
 from .word_sets import contrast_sets as contrast_sets
 from .word_sets import read_contrasts as read_contrasts

@@ -1,13 +1,10 @@
-"""Data sets by name: found in a folder of one's own or downloaded once, and never used unchecked.
+"""Data sets by name: found in a local folder or downloaded once, and always checked before use.
 
-The registry is ``biaslib/data/datasets.csv``, one row a file. Where nobody published a file's SHA-256, that of its
-first download is recorded beside it, and the set is called unverified.
+The registry is ``biaslib/data/datasets.csv``, one row per file. Where nobody published the SHA-256 of a file, that of
+its first download is recorded beside it, and the set is called unverified.
 """
 
-import csv
 import difflib
-import hashlib
-import json
 import os
 import sys
 import tempfile
@@ -18,7 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from biaslib._files import DATA
+from biaslib._files import DATA, read_json, write_json
+from biaslib._provenance import sha256_of_file
+from biaslib.io.tables import as_numbers, read_table, table_kind
 
 _REGISTRY = DATA / "datasets.csv"
 _TIMEOUT = 30
@@ -26,12 +25,12 @@ _CHUNK_BYTES = 2**17
 
 
 class DatasetError(ValueError):
-    """A data set that is unknown, cannot be downloaded or is not what was published; one line says what to do."""
+    """Raised for a data set that is unknown, cannot be downloaded or differs from what was published."""
 
 
 @dataclass(frozen=True)
 class _File:
-    """One row of the registry; `unpack` is the folder of interest in a zip archive kept unpacked, "." the whole."""
+    """One row of the registry; `unpack` is the folder of interest in a zip archive ("." for all of it)."""
 
     name: str
     file: str
@@ -43,11 +42,12 @@ class _File:
     unpack: str
 
 
-def dataset_path(name):
-    """Tell where a data set lies, after downloading it if it is not there yet.
+def dataset_path(name: str) -> Path:
+    """Return where a data set is, after downloading it if necessary.
 
-    Looked at first is the folder that the environment variable ``BIASLIB_DATA`` names, laid out like the registry's
-    column ``file``; then the data folder, ``data`` in ``BIASLIB_CACHE`` or else in the user's cache folder.
+    It is looked for first in the folder that the environment variable ``BIASLIB_DATA`` names, laid out like the column
+    ``file`` of the registry, and then in the data folder: ``data`` in ``BIASLIB_CACHE``, by default the user's cache
+    folder.
 
     Parameters
     ----------
@@ -57,22 +57,22 @@ def dataset_path(name):
     Returns
     -------
     Path
-        The file, checked by size and SHA-256; the folder, if the set has several files or was unpacked. Of an unpacked
-        set, the names and sizes of its files are checked.
+        The file, checked by size and SHA-256; or the folder, if the set has several files or was unpacked. The files of
+        an unpacked set are checked by name and size.
 
     Raises
     ------
     DatasetError
-        If there is no such set, it cannot be downloaded, or a file is not the one that was published.
+        If there is no such set, it cannot be downloaded, or a file differs from the one that was published.
 
     Warns
     -----
     UserWarning
-        When the SHA-256 of a file is recorded because nobody published one.
+        If the SHA-256 of a file is recorded because nobody published one.
 
     Examples
     --------
-    >>> path("crows-pairs")  # doctest: +SKIP
+    >>> dataset_path("crows-pairs")  # doctest: +SKIP
     PosixPath('/home/me/.cache/biaslib/data/crows_pairs/crows_pairs_anonymized.csv')
     """
     files = _files(name)
@@ -87,7 +87,7 @@ def dataset_path(name):
     return places[0] if len(places) == 1 else places[0].parent
 
 
-def dataset(name):
+def dataset(name: str):
     """Read a data set that is one table, as its authors wrote it.
 
     Parameters
@@ -98,29 +98,28 @@ def dataset(name):
     Returns
     -------
     pandas.DataFrame
-        The file's own columns; an empty cell is an empty text, and "NA" or "None" is that word.
+        The columns of the file; those of numbers as numbers, all others as text ("NA" and "None" are words).
 
     Raises
     ------
     DatasetError
-        As `path` does, and if the set is no single table.
+        As in `dataset_path`; also if the set is not a single table.
 
     Examples
     --------
-    >>> load("winoqueer-v0").shape  # doctest: +SKIP
+    >>> dataset("winoqueer-v0").shape  # doctest: +SKIP
     (5872, 8)
     """
-    separator = {".csv": ",", ".tsv": "\t"}.get(Path(_files(name)[0].file).suffix)
-    if separator is None or len(_files(name)) > 1:
-        raise DatasetError(f"data set {name!r} is no single table: use path({name!r}) and read what lies there")
-    import pandas as pd
+    files = _files(name)
+    if len(files) > 1 or table_kind(files[0].file) not in ("csv", "tsv"):
+        raise DatasetError(
+            f"data set {name!r} is not a single table: use dataset_path({name!r}) and read what is there"
+        )
+    return as_numbers(read_table(dataset_path(name)).reset_index(drop=True))
 
-    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
-    return pd.read_csv(dataset_path(name), sep=separator, quoting=quoting, keep_default_na=False, encoding="utf-8")
 
-
-def describe_dataset(name):
-    """Tell what a data set is, without downloading anything.
+def describe_dataset(name: str) -> dict:
+    """Describe a data set, without downloading anything.
 
     Parameters
     ----------
@@ -130,8 +129,8 @@ def describe_dataset(name):
     Returns
     -------
     dict
-        ``name files bytes licence citation urls verified``; `bytes` is None where nobody published it, and `verified`
-        tells whether every file has a published SHA-256.
+        ``name files bytes licence citation urls verified``. ``bytes`` is None if nobody published it; ``verified`` says
+        whether every file has a published SHA-256.
 
     Raises
     ------
@@ -140,7 +139,7 @@ def describe_dataset(name):
 
     Examples
     --------
-    >>> describe("gender-words")["files"]
+    >>> describe_dataset("gender-words")["files"]
     ['gender_words/female_word_file.txt', 'gender_words/male_word_file.txt']
     """
     files = _files(name)
@@ -157,14 +156,14 @@ def describe_dataset(name):
 
 
 def list_datasets():
-    """List the data sets that can be had by name.
+    """List the data sets that are available by name.
 
     Returns
     -------
     pandas.DataFrame
-        ``name files bytes licence where verified``: the number of files, their size where it is known, ``"here"`` for
-        the data folder, ``"BIASLIB_DATA"`` for the folder it names or ``"not fetched"``, and whether every file has a
-        published SHA-256. Where a set lies is told by name; its files are checked when it is used.
+        ``name files bytes licence where verified``: the number of files; their size, if known; ``"here"`` for the data
+        folder, ``"BIASLIB_DATA"`` for the folder it names, or ``"not fetched"``; and whether every file has a published
+        SHA-256. Only names are looked up; the files of a set are checked when it is used.
 
     Examples
     --------
@@ -173,20 +172,10 @@ def list_datasets():
     """
     import pandas as pd
 
-    rows = []
-    for name in dict.fromkeys(file.name for file in _registry()):
-        about = describe_dataset(name)
-        rows.append(
-            {
-                "name": name,
-                "files": len(about["files"]),
-                "bytes": about["bytes"],
-                "licence": about["licence"],
-                "where": _where(name),
-                "verified": about["verified"],
-            }
-        )
-    return pd.DataFrame(rows).astype({"bytes": "Int64"})
+    names = dict.fromkeys(file.name for file in _registry())
+    sets = pd.DataFrame([describe_dataset(name) | {"where": _where(name)} for name in names])
+    sets["files"] = sets["files"].map(len)
+    return sets[["name", "files", "bytes", "licence", "where", "verified"]].astype({"bytes": "Int64"})
 
 
 def _where(name):
@@ -198,8 +187,8 @@ def _where(name):
 
 
 def _registry():
-    with open(_REGISTRY, encoding="utf-8", newline="") as rows:
-        return [_File(**{**row, "bytes": int(row["bytes"]) if row["bytes"] else None}) for row in csv.DictReader(rows)]
+    rows = read_table(_REGISTRY).to_dict("records")
+    return [_File(**row | {"bytes": int(row["bytes"]) if row["bytes"] else None}) for row in rows]
 
 
 def _files(name):
@@ -253,8 +242,8 @@ def _place(folder, file):
         with _writing(_data_folder() / file.file) as beside:
             return _unpack(found, file, sha256, beside)
     if folder == _data_folder() and not file.sha256 and not _recorded(file):
-        with _writing(found) as beside:
-            _record(file, {"sha256": sha256}, beside)
+        with _writing(found):
+            _record(file, {"sha256": sha256})
     return found
 
 
@@ -266,7 +255,7 @@ def _download(file):
         if file.unpack:
             return _unpack(arrived, file, sha256, beside)
         if not file.sha256:
-            _record(file, {"sha256": sha256}, beside)
+            _record(file, {"sha256": sha256})
         os.replace(arrived, target)
     return target
 
@@ -325,8 +314,7 @@ def _checked(found, file, *, arrived=False):
     size = found.stat().st_size
     if file.bytes is not None and size != file.bytes:
         raise DatasetError(_other_file(found, file, f"it has {size:,} bytes instead of {file.bytes:,}", arrived))
-    with open(found, "rb") as content:
-        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+    sha256 = sha256_of_file(found)
     expected = file.sha256 or _recorded(file).get("sha256", sha256)
     if sha256 != expected:
         raise DatasetError(_other_file(found, file, f"its SHA-256 is {sha256} instead of {expected}", arrived))
@@ -355,7 +343,7 @@ def _recorded(file):
     if not place.is_file():
         return {}
     try:
-        record = json.loads(place.read_text(encoding="utf-8"))
+        record = read_json(place)
         if isinstance(record["sha256"], str) and isinstance(record.get("members", {}), dict):
             return record
     except (ValueError, TypeError, KeyError):
@@ -363,11 +351,9 @@ def _recorded(file):
     raise DatasetError(f"{str(place)!r}, the record of data set {file.name!r}, is damaged: delete it")
 
 
-def _record(file, record, beside):
+def _record(file, record):
     """Keep what later uses are checked against: the SHA-256, and the sizes of what was unpacked."""
-    written = beside / "record"
-    written.write_text(json.dumps({"url": file.url, **record}, indent=1), encoding="utf-8")
-    os.replace(written, _record_of(file))
+    write_json(_record_of(file), {"url": file.url, **record})
 
 
 def _unpack(archive, file, sha256, beside):
@@ -384,7 +370,7 @@ def _unpack(archive, file, sha256, beside):
     if not (fresh / file.unpack).is_dir():
         raise DatasetError(f"the archive of data set {file.name!r} has no folder {file.unpack!r}")
     members = {at.relative_to(fresh).as_posix(): at.stat().st_size for at in sorted(fresh.rglob("*")) if at.is_file()}
-    _record(file, {"sha256": sha256, "members": members}, beside)
+    _record(file, {"sha256": sha256, "members": members})
     try:
         os.rename(fresh, target)
     except OSError:

@@ -1,14 +1,12 @@
 """GAP's pronouns with two names each."""
 
-import math
-import re
 from pathlib import Path
 
 import pandas as pd
 
-from biaslib._checks import check_columns
-from biaslib._files import DATA
-from biaslib.io.datasets import dataset_path
+from biaslib._checks import check_columns, listed
+from biaslib.io._sources import find_file
+from biaslib.io.tables import read_table
 
 GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 EMBEDDED_GAP = "gap_sample"
@@ -16,29 +14,30 @@ FLAGS = ("A-coref", "B-coref")
 _FLAG_TEXTS = {"true": True, "false": False}
 
 
-def read_gap(source=EMBEDDED_GAP):
-    """Read pronouns with two names each, as GAP's files have them.
+def read_gap(source: str | Path = EMBEDDED_GAP) -> pd.DataFrame:
+    """Read pronouns with two names each, in the format of GAP (Webster et al. 2018).
 
     Parameters
     ----------
     source : str or Path
-        ``"gap_sample"`` (60 rows of ours: 30 texts in a feminine and a masculine version, of which A, B and neither
-        is the answer a third each), a file, or the name of a data set: ``"gap-development"``, ``"gap-validation"``,
-        ``"gap-test"``.
+        ``"gap_sample"`` (60 rows of ours: 30 texts in a feminine and a masculine version; A, B and neither are the
+        answer in a third each), a file, or a data set: ``"gap-development"``, ``"gap-validation"``, ``"gap-test"``.
 
     Returns
     -------
     pandas.DataFrame
-        GAP's columns in its order: ``ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL``;
-        offsets are whole numbers and count characters, ``A-coref`` and ``B-coref`` are True or False.
+        GAP's columns in its order: ``ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL``.
+        Offsets are integers and count characters; ``A-coref`` and ``B-coref`` are booleans.
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     ValueError
-        If a column is missing or comes twice, a row has too few or many fields or no ID, a flag is neither TRUE nor
-        FALSE, or the offsets of a row do not point at its pronoun and names; it names the rows by ID.
+        If a column is missing or occurs twice, a row has too few or too many fields or no ID, a flag is neither TRUE
+        nor FALSE, or the offsets of a row do not point at its pronoun and names; the rows are named by ID.
     biaslib.io.DatasetError
-        If `source` is neither a file nor the name of a data set, or the set cannot be had.
+        If there is no such data set, or it cannot be downloaded.
 
     Examples
     --------
@@ -46,72 +45,70 @@ def read_gap(source=EMBEDDED_GAP):
     >>> gap[["Pronoun", "A", "A-coref", "B"]].head(1).values.tolist()
     [['her', 'Ottilie Brandt', True, 'Renate Falk']]
     """
-    path = DATA / f"{EMBEDDED_GAP}.tsv" if str(source) == EMBEDDED_GAP else Path(source)
-    path = path if path.is_file() else dataset_path(str(source))
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is no table in UTF-8 separated by tabs") from None
-    # Not splitlines: a text may hold line ends of other kinds.
-    header, *rows = [line.split("\t") for line in re.split("\r?\n", re.sub(r"(\r?\n *)+\Z", "", text))]
-    missing = [column for column in GAP_COLUMNS if column not in header]
-    if missing:
-        raise ValueError(f"{path} lacks the column(s) {', '.join(missing)}: its first line has to name GAP's columns")
-    if len(set(header)) < len(header):
-        raise ValueError(f"{path}: the first line names a column twice: {', '.join(header)}")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise ValueError(f"{path}, row {number}: {len(row)} fields, {len(header)} are due")
-    return checked_gap(pd.DataFrame(rows, columns=header, dtype=str)[list(GAP_COLUMNS)], f"{path}: ", first_row=2)
+    path = find_file(source, "GAP file", [f"{EMBEDDED_GAP}.tsv"], data_sets=True)
+    table = read_table(path, needed=GAP_COLUMNS)[list(GAP_COLUMNS)]
+    return checked_gap(table, f"{str(path)!r}: ")
 
 
-def checked_gap(frame, where="", *, first_row=1):
-    """Check rows of GAP, which are counted from `first_row`, and give offsets as numbers and flags as booleans."""
+def checked_gap(frame: pd.DataFrame, where: str = "") -> pd.DataFrame:
+    """Check rows in the format of GAP, and return them with offsets as integers and flags as booleans.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With GAP's columns, of which ``URL``, ``A-coref`` and ``B-coref`` may be absent.
+    where : str
+        What error messages begin with.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a new index.
+
+    Raises
+    ------
+    ValueError
+        As in `read_gap`.
+    """
     check_columns(frame, [column for column in GAP_COLUMNS[:-1] if column not in FLAGS])
-    frame = frame.reset_index(drop=True)
     for column in ("ID", "Text"):
-        empty = [number for number, value in enumerate(frame[column], first_row) if _is_missing(value)]
-        if empty:
-            raise ValueError(f"{where}no {column} in row {first_few(empty)}")
+        empty = frame.index[_is_missing(frame[column])]
+        if len(empty):
+            raise ValueError(f"{where}no {column} in {frame.index.name or 'row'} {listed(empty, most=5)}")
+    frame = frame.reset_index(drop=True)
     numbers = {}
     for column in ("Pronoun-offset", "A-offset", "B-offset"):
         offsets = pd.to_numeric(frame[column], errors="coerce")
         numbers[column] = offsets.where(offsets.between(0, 2**53) & (offsets % 1 == 0), -1).astype(int)
     given = [flag for flag in FLAGS if flag in frame]
     frame = frame.assign(**numbers, **{flag: read_flags(frame, flag, where).astype(bool) for flag in given})
-    wrong = []
-    for row in frame.to_dict("records"):
-        for column in ("Pronoun", "A", "B"):
-            text, start = row[column], row[f"{column}-offset"]
-            if _is_missing(text) or start < 0 or row["Text"][start : start + len(text)] != text:
-                wrong.append(f"{row['ID']} ({column})")
+    wrong = [
+        f"{row['ID']} ({column})"
+        for row in frame.to_dict("records")
+        for column in ("Pronoun", "A", "B")
+        if not _points_at(row["Text"], row[f"{column}-offset"], row[column])
+    ]
     if wrong:
         raise ValueError(
-            f"{where}offsets that do not point at their strings: {first_few(wrong)}; they count characters"
+            f"{where}offsets that do not point at their strings: {listed(wrong, most=5)}; they must count characters"
         )
     return frame
 
 
-def read_flags(frame, column, where="", *, missing=False):
-    """Read a column of booleans or of the texts TRUE and FALSE."""
-    flags = [
-        _FLAG_TEXTS.get(str(value).strip().lower()) if not _is_missing(value) else pd.NA for value in frame[column]
-    ]
-    wrong = [
-        f"{row} ({value!r})"
-        for row, value, flag in zip(frame["ID"], frame[column], flags, strict=True)
-        if flag is None or (flag is pd.NA and not missing)
-    ]
-    if wrong:
-        raise ValueError(f"{where}{column} has to be TRUE or FALSE, not as in {first_few(wrong)}")
-    return pd.Series(flags, dtype="boolean", index=frame.index)
+def read_flags(frame: pd.DataFrame, column: str, where: str = "", *, missing: bool = False) -> pd.Series:
+    """Read a column of booleans or of the texts TRUE and FALSE; with `missing`, a cell may be absent."""
+    absent = _is_missing(frame[column])
+    flags = frame[column].map(lambda value: _FLAG_TEXTS.get(str(value).strip().lower())).astype("boolean")
+    wrong = flags.isna() & ~absent if missing else flags.isna()
+    if wrong.any():
+        found = [f"{name} ({value!r})" for name, value in frame.loc[wrong, ["ID", column]].itertuples(index=False)]
+        raise ValueError(f"{where}{column} must be TRUE or FALSE, unlike in {listed(found, most=5)}")
+    return flags
 
 
-def _is_missing(value):
-    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) or value == ""
+def _points_at(text, start, string):
+    return isinstance(string, str) and string != "" and start >= 0 and text[start : start + len(string)] == string
 
 
-def first_few(names, n=5):
-    """Name the first few, and say how many more there are."""
-    more = f" and {len(names) - n} more" if len(names) > n else ""
-    return ", ".join(map(str, list(names)[:n])) + more
+def _is_missing(column):
+    return column.isna() | (column == "")

@@ -1,12 +1,8 @@
 """Sentence pairs and cloze items read from the files of CrowS-Pairs, WinoQueer, StereoSet, Winogender, or one's own."""
 
-import csv
-import io
-import json
-import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from biaslib.io.datasets import dataset_path
+from biaslib._checks import check_choice, listed
+from biaslib.io._sources import find_file
+from biaslib.io.tables import read_json, read_table
 
 DIRECTIONS = ("stereo", "antistereo")
 PAIR_COLUMNS = ("pair_id", "sent_more", "sent_less", "direction", "bias_type", "reason")
@@ -22,7 +20,6 @@ CANDIDATES = ("stereotype", "anti_stereotype", "unrelated")
 PRONOUN_GENDERS = ("male", "female", "neutral")
 _PAIR_IDS = ("pair_id", "", "Unnamed: 0", "id")
 _DIRECTIONS = ("direction", "stereo_antistereo", "stereo_antistero")
-_SEPARATORS = (",", "\t", ";")
 _BLANK = re.compile(r"BLANK(?![A-Z])")
 _LABELS = {"stereotype": "stereotype", "anti-stereotype": "anti_stereotype", "unrelated": "unrelated"}
 _AT_THE_END = r"\s.,;:!?"
@@ -41,43 +38,43 @@ _FORMATS = (
     _Format("stereotype", "anti-stereotype"),
     _Format("sent_x", "sent_y", "Gender_ID_x"),
 )
-_PAIRS_NEED = f"pairs need {'; or '.join(f'{known.sent_more} and {known.sent_less}' for known in _FORMATS)}"
+_WINOGENDER = ("sentid", "sentence")
 
 
-def read_pairs(source):
-    """Read sentence pairs, one row a pair, none left out.
+def read_pairs(source: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Read sentence pairs, one row per pair, none left out.
 
     Parameters
     ----------
     source : str, Path or pandas.DataFrame
-        A file, a frame, or a data set by name (see `biaslib.io.list_datasets`). The format is told from the
-        columns: ``sent_more sent_less`` (CrowS-Pairs, WinoQueer-v0, one's own), ``stereotype anti-stereotype`` (the
-        translations of CrowS-Pairs), ``sent_x sent_y Gender_ID_x Gender_ID_y`` (WinoQueer's later format: x is the
-        stereotype of a queer identity, which becomes the bias type). A file is CSV (separated by commas, tabs or
-        semicolons) or JSON (a list of records), in UTF-8.
+        A table (CSV, TSV, JSON, JSON lines or Parquet), a frame, or the name of a data set (see
+        `biaslib.io.list_datasets`). The columns tell the format: ``sent_more sent_less`` (CrowS-Pairs, WinoQueer-v0 or
+        one's own pairs), ``stereotype anti-stereotype`` (the translations of CrowS-Pairs), or ``sent_x sent_y
+        Gender_ID_x Gender_ID_y`` (the later format of WinoQueer; x is the stereotype about a queer identity, which
+        becomes the bias type).
 
     Returns
     -------
     pandas.DataFrame
         ``pair_id sent_more sent_less direction bias_type reason``, then the other columns of the source. ``pair_id``
-        is the source's own, or counts from 0; ``direction`` is ``"stereo"`` or ``"antistereo"``, the first where the
-        source has none; ``bias_type`` may be empty. Text is stripped at both ends, and "NA" or "null" is that word.
-        ``reason`` is empty, or says why a row cannot be used: a sentence is empty or no text, both are the same, the
-        direction is unknown, or the record has too many or too few fields. A frame's own reasons are kept, so that
-        pairs can be left out on purpose.
+        is that of the source, or counts from 0. ``direction`` is ``"stereo"`` or ``"antistereo"``; ``"stereo"`` where
+        the source has none. ``bias_type`` may be empty. Text is stripped; "NA" and "null" are words. ``reason`` is
+        empty, or says why a pair cannot be used: a sentence is empty or not text, both are identical, the direction is
+        unknown, or the row has too many or too few fields. The reasons of a frame are kept, so that pairs can be left
+        out on purpose.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     DatasetError
-        If there is no such data set, or it cannot be had.
+        If there is no such data set, or it cannot be downloaded.
     ValueError
-        If the file is not of a known format, or ids repeat.
+        If the table is not of a known format, or ids are repeated.
 
     Notes
     -----
-    In an antistereo row `sent_more` still is the sentence that counts when it is preferred: nothing is flipped.
+    In an antistereo pair, too, `sent_more` is the sentence that counts when it is preferred: nothing is flipped.
 
     Examples
     --------
@@ -88,32 +85,35 @@ def read_pairs(source):
     """
     if isinstance(source, pd.DataFrame):
         return _as_pairs(source.rename(columns=_stripped), "the frame")
-    found = _find(source, "pairs")
-    return _as_pairs(_read_table(found, has_sentences, _PAIRS_NEED), repr(str(found)))
+    path = find_file(source, "pairs", data_sets=True)
+    formats = [(known.sent_more, known.sent_less) for known in _FORMATS]
+    table = read_table(path, needed=[*formats, _WINOGENDER], problems="reason")
+    return _as_pairs(table, repr(str(path)))
 
 
-def read_winogender(source="winogender", *, more="male", less="female"):
+def read_winogender(source: str | Path = "winogender", *, more: str = "male", less: str = "female") -> pd.DataFrame:
     """Read Winogender's sentences as pairs that differ in the pronoun (Rudinger et al. 2018).
 
     Parameters
     ----------
     source : str or Path
-        The file ``all_sentences.tsv``, or the data set's name.
+        The file ``all_sentences.tsv``, or the name of the data set.
     more, less : {"male", "female", "neutral"}
-        The pronouns that are compared. The file does not say which is the stereotype: that depends on statistics of
-        the occupation. A score over these pairs is the share of sentences in which the first pronoun is preferred.
+        The pronouns to compare. The file does not say which one is the stereotype: that depends on the statistics of
+        the occupation. A score of these pairs is the percentage in which the first pronoun is preferred.
 
     Returns
     -------
     pandas.DataFrame
-        As `read_pairs` gives it, with the bias type ``"gender"``; then ``occupation participant answer male female
-        neutral``: the answer tells whom the pronoun refers to, ``"occupation"`` or ``"participant"``, and the last
-        three are the sentences. A sentence that is missing is empty.
+        As from `read_pairs`, with the bias type ``"gender"``; then ``occupation participant answer male female
+        neutral``. The answer is whom the pronoun refers to, ``"occupation"`` or ``"participant"``; the last three are
+        the sentences, empty where one is missing.
 
     Raises
     ------
     FileNotFoundError, DatasetError, ValueError
-        As `read_pairs`; also if a sentence's id is not of Winogender's form or repeats, or a pronoun is unknown.
+        As in `read_pairs`; also if the id of a sentence is not in Winogender's format or is repeated, or a pronoun is
+        unknown.
 
     Examples
     --------
@@ -122,19 +122,15 @@ def read_winogender(source="winogender", *, more="male", less="female"):
     (240, 'The technician told the customer that she could pay with cash.')
     """
     for gender in (more, less):
-        if gender not in PRONOUN_GENDERS:
-            raise ValueError(f"unknown pronoun {gender!r}: use one of {', '.join(PRONOUN_GENDERS)}")
-    found = _find(source, "sentences")
-    table = _read_table(found, _is_winogender, "Winogender has sentid and sentence", quoting=csv.QUOTE_NONE)
-    wrong = [why for why in _texts(table, "reason") if why]
-    if wrong:
-        raise ValueError(f"{str(found)!r} has a line with {wrong[0]}")
+        check_choice(gender, "pronoun", PRONOUN_GENDERS)
+    path = find_file(source, "sentences", data_sets=True)
+    table = read_table(path, needed=_WINOGENDER, quoting=False, strip=True)
     sentences: dict[tuple, dict] = {}
-    for name, sentence in zip(_texts(table, "sentid"), _texts(table, "sentence"), strict=True):
-        *item, gender = _winogender_id(name, found)
+    for name, sentence in zip(table["sentid"], table["sentence"], strict=True):
+        *item, gender = _winogender_id(name, path)
         of_item = sentences.setdefault(tuple(item), dict.fromkeys(PRONOUN_GENDERS, ""))
         if of_item[gender]:
-            raise ValueError(f"{str(found)!r} has the sentence {name!r} twice: leave one out")
+            raise ValueError(f"{str(path)!r} has the sentence {name!r} twice: leave one out")
         of_item[gender] = sentence
     rows = [
         {
@@ -152,42 +148,42 @@ def read_winogender(source="winogender", *, more="male", less="female"):
     return read_pairs(pd.DataFrame(rows))
 
 
-def read_stereoset(source="stereoset"):
-    """Read StereoSet's intrasentence items, the blank of each filled with its three candidates (Nadeem et al. 2021).
+def read_stereoset(source: str | Path = "stereoset") -> pd.DataFrame:
+    """Read StereoSet's intrasentence items, each blank filled with its three candidates (Nadeem et al. 2021).
 
     Parameters
     ----------
     source : str or Path
-        The JSON file as published (``dev.json``), or the data set's name.
+        The JSON file as published (``dev.json``), or the name of the data set.
 
     Returns
     -------
     pandas.DataFrame
         ``item_id target bias_type context stereotype anti_stereotype unrelated stereotype_word anti_stereotype_word
-        unrelated_word reason``, one row an item. The three sentences are the context with ``BLANK`` filled, so that
-        they differ in nothing but the candidate, which stands in the ``_word`` columns; a context with several blanks
-        has all of them filled. ``reason`` is empty, or says why an item cannot be used: it has no blank, a candidate
-        is missing or there twice, or a published sentence does not fit its context. ``attrs["left_out"]`` counts the
-        intersentence items, which are not for masked words.
+        unrelated_word reason``, one row per item. The three sentences are the context with ``BLANK`` filled, so they
+        differ in nothing but the candidate, which is in the ``_word`` columns; if a context has several blanks, all are
+        filled. ``reason`` is empty, or says why an item cannot be used: it has no blank, a candidate is missing or
+        occurs twice, or a published sentence does not fit its context. ``attrs["left_out"]`` counts the intersentence
+        items, which are not for masked words.
 
     Raises
     ------
     FileNotFoundError, DatasetError
-        As `read_pairs`.
+        As in `read_pairs`.
     ValueError
         If the file is not StereoSet's.
 
     Notes
     -----
-    A candidate is what stands in the blank's place in the published sentence; there, capitals, white space and the
-    punctuation at the end may be other than the context's, and words elsewhere may be spelt otherwise.
+    A candidate is what the published sentence has in place of the blank. Elsewhere, that sentence may differ from the
+    context in case, white space, punctuation at the end and the spelling of words.
     """
-    found = _find(source, "items")
-    content = _read_json(found, _text_of(found))
+    path = find_file(source, "items", data_sets=True)
+    content = read_json(path)
     data = content.get("data") if isinstance(content, dict) else None
     items = data.get("intrasentence") if isinstance(data, dict) else None
     if not isinstance(items, list):
-        raise ValueError(f"{str(found)!r} is not StereoSet's file: data.intrasentence is missing")
+        raise ValueError(f"{str(path)!r} is not StereoSet's file: data.intrasentence is missing")
     columns = ["item_id", "target", "bias_type", "context", *CANDIDATES]
     columns += [*(f"{candidate}_word" for candidate in CANDIDATES), "reason"]
     frame = pd.DataFrame([_stereoset_item(number, item) for number, item in enumerate(items)], columns=columns)
@@ -196,20 +192,20 @@ def read_stereoset(source="stereoset"):
     return frame
 
 
-def blank_spans(context, sentence):
-    """Tell where the blanks of a context lie in the sentence that fills them.
+def blank_spans(context: str, sentence: str) -> list[tuple[int, int]]:
+    """Find where the blanks of a context lie in the sentence that fills them.
 
     Parameters
     ----------
     context : str
-        With ``BLANK`` once or several times.
+        With one or more ``BLANK``.
     sentence : str
 
     Returns
     -------
     list of (int, int)
-        Start and end of each filling, in characters; empty if the sentence does not fit the context. Capitals, white
-        space and the punctuation at the end may differ.
+        Start and end of each filling, in characters; empty if the sentence does not fit the context. Case, white space
+        and the punctuation at the end may differ.
 
     Examples
     --------
@@ -223,7 +219,7 @@ def blank_spans(context, sentence):
     return [found.span(number) for number in range(1, len(parts))] if found else []
 
 
-def has_sentences(columns):
+def has_sentences(columns: Iterable[str]) -> bool:
     """Tell whether these are the columns of pairs that `read_pairs` knows.
 
     Parameters
@@ -242,124 +238,30 @@ def has_sentences(columns):
     return _format_of(columns) is not None
 
 
-def _find(source, what):
-    """Give the file of a path or of a data set's name."""
-    if not isinstance(source, str | os.PathLike):
-        raise TypeError(f"{what} are given by path, by name or as a frame, not as {type(source).__name__}")
-    path = Path(source)
-    if path.is_file():
-        return path
-    if isinstance(source, str) and not path.suffix and len(path.parts) == 1:
-        found = dataset_path(source)
-        if found.is_file():
-            return found
-        raise ValueError(f"data set {source!r} has several files and no {what}: see `biaslib data list`")
-    raise FileNotFoundError(f"no {what} at {str(source)!r}: give a file, or the name of a data set")
-
-
-def _text_of(path):
-    try:
-        # Line ends are kept: a record may hold one.
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{str(path)!r} is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8"
-        ) from None
-
-
-def _read_json(path, text):
-    try:
-        content = json.loads(text)
-        # JSON can spell half a character, which no column of text holds.
-        json.dumps(content, ensure_ascii=False).encode("utf-8")
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r} is not readable JSON: {error}") from None
-    return content
-
-
-def _read_table(path, fits: Callable, need, *, quoting=csv.QUOTE_MINIMAL):
-    """Read CSV or JSON records as text; a record of another length has the reason for it in the column reason."""
-    text = _text_of(path)
-    if text.lstrip()[:1] in ("[", "{"):
-        frame = _from_records(path, _read_json(path, text))
-        if not fits(frame.columns):
-            raise ValueError(_other_columns(repr(str(path)), frame.columns, need))
-        return frame
-    columns, separator = _header(path, text, fits, need, quoting)
-    try:
-        records = [record for record in _csv(text, separator, quoting) if record][1:]
-    except csv.Error as error:
-        raise ValueError(f"{str(path)!r} is not readable CSV: {error}; look for a quotation mark too many") from None
-    n = len(columns)
-    frame = pd.DataFrame([[*record, *[""] * n][:n] for record in records], columns=columns, dtype=object)
-    if any(len(record) != n for record in records):
-        why = [f"{len(r)} fields where the header has {n}" if len(r) != n else "" for r in records]
-        given = frame["reason"] if "reason" in frame else [""] * len(why)
-        frame["reason"] = [one or other for one, other in zip(why, given, strict=True)]
-    return frame
-
-
-def _header(path, text, fits, need, quoting):
-    """Take the separator that makes a known header of the first line."""
-    found = []
-    for separator in _SEPARATORS:
-        try:
-            columns = [cell.strip() for cell in next(filter(None, _csv(text, separator, quoting)), [])]
-        except csv.Error:
-            continue
-        if fits(columns):
-            _check_columns(columns, repr(str(path)))
-            return columns, separator
-        found.append(columns)
-    seen = max(found, key=len, default=[])
-    if not any(seen):
-        raise ValueError(f"{str(path)!r} has no header: name the columns in its first line")
-    raise ValueError(_other_columns(repr(str(path)), seen, need))
-
-
-def _csv(text, separator, quoting):
-    return csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting, strict=True)
-
-
-def _from_records(path, content):
-    if isinstance(content, dict) and "data" in content:
-        raise ValueError(f"{str(path)!r} holds no pairs; if it is StereoSet, use read_stereoset")
-    if not isinstance(content, list) or not all(isinstance(record, dict) for record in content) or not content:
-        raise ValueError(f"{str(path)!r} has to be a list of records, each with the two sentences of a pair")
-    return pd.DataFrame(content, dtype=object).rename(columns=_stripped)
-
-
-def _stripped(column):
-    return column.strip() if isinstance(column, str) else column
-
-
-def _check_columns(columns, where):
-    twice = sorted({str(column) for column in columns if list(columns).count(column) > 1})
-    if twice:
-        raise ValueError(f"{where} has the column {', '.join(map(repr, twice))} twice: rename one")
+def _stripped(value):
+    return value.strip() if isinstance(value, str) else value
 
 
 def _format_of(columns):
-    """Tell the format by its columns; None if it is none of pairs."""
+    """Return the format with these columns; None if they are not those of pairs."""
     return next((known for known in _FORMATS if {known.sent_more, known.sent_less} <= set(columns)), None)
 
 
-def _is_winogender(columns):
-    return {"sentid", "sentence"} <= set(columns)
-
-
-def _other_columns(where, columns, need):
-    if _is_winogender(columns):
-        need = "use read_winogender"
-    return f"{where} has the columns {', '.join(map(str, columns))}: {need}"
+def _check_columns(columns, where):
+    twice = [repr(str(column)) for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(f"{where} has the column {listed(twice)} twice: rename one")
+    if set(_WINOGENDER) <= set(columns):
+        raise ValueError(f"{where} has the sentences of Winogender: use read_winogender")
+    if not has_sentences(columns):
+        needed = "; or ".join(f"{known.sent_more} and {known.sent_less}" for known in _FORMATS)
+        raise ValueError(f"{where} has the columns {listed(columns)}, but pairs need {needed}")
 
 
 def _as_pairs(frame, where):
     """Bring a frame of a known format into the columns of pairs."""
     _check_columns(frame.columns, where)
     known = _format_of(frame.columns)
-    if known is None:
-        raise ValueError(_other_columns(where, frame.columns, _PAIRS_NEED))
     own_id, direction, bias_type = (
         next((column for column in names if column in frame), None)
         for names in (_PAIR_IDS, _DIRECTIONS, ("bias_type", known.bias_type))
@@ -381,7 +283,7 @@ def _as_pairs(frame, where):
 
 
 def _texts(frame, column, default=""):
-    """Give a column as texts; the default for each row where there is no such column."""
+    """Return a column as texts; the default for each row if there is no such column."""
     return [_as_text(value) for value in frame[column]] if column in frame else [default] * len(frame)
 
 
@@ -397,7 +299,7 @@ def _ids(texts, where):
     """Give ids as numbers if all are; each has to be another."""
     twice = [text for text, count in Counter(texts).items() if count > 1]
     if twice:
-        raise ValueError(f"{where} has the pair {twice[0]!r} twice: give each pair its own id, or leave the ids out")
+        raise ValueError(f"{where} has the pair {twice[0]!r} twice: give each pair its own id, or remove the ids")
     numbers = [int(text) for text in texts if re.fullmatch(r"0|-?[1-9]\d{0,17}", text)]
     return numbers if len(numbers) == len(texts) else texts
 
@@ -416,13 +318,13 @@ def _why_not(more, less, direction):
 def _problem_of(text):
     if _is_missing(text) or (isinstance(text, str) and not text.strip()):
         return "is empty"
-    return "" if isinstance(text, str) else "is no text"
+    return "" if isinstance(text, str) else "is not text"
 
 
 def _winogender_id(name, path):
     parts = name.removesuffix(".txt").split(".")
     if len(parts) != 4 or parts[2] not in ("0", "1") or parts[3] not in PRONOUN_GENDERS:
-        raise ValueError(f"{str(path)!r}: {name!r} is no id of Winogender's, like 'technician.customer.1.male.txt'")
+        raise ValueError(f"{str(path)!r}: {name!r} is not an id such as 'technician.customer.1.male.txt'")
     return parts
 
 

@@ -4,89 +4,94 @@ The extraction is that of Kaneko, Imankulova, Bollegala & Okazaki (2022), "Gende
 Multiple Languages", NAACL: a target sentence is called male or female after the words of its English original.
 """
 
-import gzip
 import re
-import zlib
+from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from biaslib.io.word_lists import find_parallel, open_bytes, read_lines
+from biaslib.io._sources import find_source
+from biaslib.io._text_files import DAMAGED_GZIP, iterate_lines, iterate_records, open_bytes
 
 _CHUNK_BYTES = 2**16
 # Files that lie beside the two sides of a Moses pair.
 _NOT_A_SIDE = {"xml", "ids", "scores", "txt", "tsv", "csv", "tmx", "md", "json", "zip"}
 
 
-def read_parallel(source, target=None, *, languages=("en", None)):
+def read_parallel(
+    source: str | Path, target: str | Path | None = None, *, languages: Sequence[str | None] = ("en", None)
+) -> pd.DataFrame:
     """Read parallel text, English and one other language.
 
     Parameters
     ----------
     source : str or Path
-        With `target`, the English one of two line-aligned files (Moses). Alone: a file ``.tsv`` (two columns, English
-        first) or ``.tmx``, each also gzip-compressed; a folder that holds one Moses pair
+        With `target`, the English one of two line-aligned files (Moses). Alone, a ``.tsv`` file (two columns, English
+        first) or a ``.tmx`` file, each also compressed by gzip; a folder that holds one Moses pair
         (``TED2020.de-en.en`` and ``TED2020.de-en.de``); ``"parallel_en_de"``, the embedded sample; or the name of a
         data set such as ``"ted2020-de"``, which is downloaded once.
     target : str or Path, optional
         The other one of two line-aligned files.
     languages : (str, str or None)
-        The code of English and that of the other language, which a TMX file or a folder with several needs; ``"en"``
-        takes ``en-GB`` too.
+        The codes of English and of the other language, which a TMX file or a folder with several needs; ``"en"`` takes
+        ``en-GB`` too.
 
     Returns
     -------
     pandas.DataFrame
-        ``english target``, all pairs in order, empty ones too. The index, called ``line``, counts lines of the file
-        (of a TMX file, translation units) from 1, a header included.
+        ``english target``, all pairs in order, also empty ones. The index, called ``line``, counts the lines of the
+        file (in a TMX file, the translation units) from 1, including a header.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the two files differ in their number of lines (it says where they part), a row of a table has not two
-        fields, a file is damaged or not UTF-8, or a TMX file declares entities, which are refused.
+        If the two files differ in their number of lines, a row of a table does not have two fields, a file is damaged
+        or not UTF-8, or a TMX file declares entities, which are refused.
 
     Notes
     -----
-    A line ends with ``\\n`` or ``\\r\\n`` and with nothing else: U+2028, U+0085 or a form feed stay in it. A byte order
-    mark is taken away, nothing else. A table's first row is its header if it begins with "english" or the code of
-    English. Text in a TMX file is joined over line breaks; what its inline elements hold of another program's codes is
-    no text.
+    A line ends with ``\\n`` or ``\\r\\n``; U+2028, U+0085 or a form feed are part of it. Nothing is removed but a byte
+    order mark. The first row of a table is its header if it begins with "english" or the code of English. Text in a TMX
+    file is joined across line breaks, and leaves out what its inline elements hold of another program's codes.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = Path(folder) / "pairs.tsv"
-    ...     _ = place.write_text("She sings.\\tSie singt.\\nIt rains.\\tEs regnet.\\n", encoding="utf-8")
-    ...     read_parallel(place)
+    ...     path = Path(folder) / "pairs.tsv"
+    ...     _ = path.write_text("She sings.\\tSie singt.\\nIt rains.\\tEs regnet.\\n", encoding="utf-8")
+    ...     read_parallel(path)
               english       target
     line
     1      She sings.  Sie singt.
     2       It rains.  Es regnet.
     """
     english, other = _check_languages(languages)
-    path = find_parallel(source)
+    path = _find(source)
     if path.is_dir():
         if target is not None:
             raise ValueError(f"{str(path)!r} is a folder: give the English file, or no target")
         path, target = _pair_in(path, english, other)
     if target is not None:
-        return _frame(_read_two(path, find_parallel(target)))
+        return _frame(_read_two(path, _find(target)))
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".tsv"):
         return _frame(_read_table(path, english))
     if name.endswith(".tmx"):
         return _frame(_read_tmx(path, english, other))
-    raise ValueError(f"{str(path)!r} is one file of another kind: give two line-aligned files, a .tsv or a .tmx file")
+    raise ValueError(f"{str(path)!r} is not parallel text: give two line-aligned files, a .tsv or a .tmx file")
+
+
+def _find(source):
+    return find_source(source, "parallel text", ["parallel_en_de.tsv"], data_sets=True)
 
 
 def _check_languages(languages):
     if isinstance(languages, str) or len(languages) != 2 or not isinstance(languages[0], str):
-        raise ValueError(f"languages has to be two codes, English first, such as ('en', 'de'), not {languages!r}")
+        raise ValueError(f"languages must be two codes, English first, such as ('en', 'de'), not {languages!r}")
     return tuple(_code(language) if language is not None else None for language in languages)
 
 
@@ -121,38 +126,32 @@ def _pair_in(folder, english, other):
 
 def _frame(rows):
     """Make a frame of (line, english, target)."""
-    lines, english, target = [], [], []
-    for line, source, translation in rows:
-        lines.append(line)
-        english.append(source)
-        target.append(translation)
-    index = pd.Index(np.array(lines, dtype=np.int64), name="line")
-    return pd.DataFrame({"english": english, "target": target}, index=index, dtype=str)
+    frame = pd.DataFrame(list(rows), columns=["line", "english", "target"])
+    return frame.astype({"line": "int64", "english": str, "target": str}).set_index("line")
 
 
 def _read_two(source, target):
-    one, other = read_lines(source), read_lines(target)
+    one, other = iterate_lines(source), iterate_lines(target)
     for line, (text, translation) in enumerate(zip_longest(one, other), start=1):
         if text is None or translation is None:
             longer = line + sum(1 for _ in (other if text is None else one))
             counts = (line - 1, longer) if text is None else (longer, line - 1)
             raise ValueError(
-                f"{str(source)!r} has {counts[0]} lines and {str(target)!r} {counts[1]}: from line {line} on only one "
-                "of them goes on; give two files that are aligned line by line"
+                f"{str(source)!r} has {counts[0]} lines and {str(target)!r} {counts[1]}: give two files that are "
+                "aligned line by line"
             )
         yield line, text, translation
 
 
 def _read_table(path, english):
-    for line, text in enumerate(read_lines(path), start=1):
-        fields = text.split("\t") if text else ["", ""]
-        if len(fields) != 2:
+    for line, fields in iterate_records(path, "\t", quoting=False):
+        if len(fields) not in (0, 2):
             raise ValueError(
-                f"{str(path)!r} has {len(fields)} field(s) in line {line}, not 2: give English, a tab and the target"
+                f"line {line} of {str(path)!r}: expected English, a tab and the target, found {len(fields)} field(s)"
             )
-        if line == 1 and fields[0].strip().casefold() in ("english", english):
+        if line == 1 and fields and fields[0].strip().casefold() in ("english", english):
             continue
-        yield line, *fields
+        yield line, *(fields or ["", ""])
 
 
 def _read_tmx(path, english, other):
@@ -176,7 +175,7 @@ def _read_tmx(path, english, other):
         raise ValueError(f"{str(path)!r} cannot be read ({error}): save it as UTF-8") from None
     except expat.ExpatError as error:
         raise ValueError(f"{str(path)!r} is not well-formed XML ({error}): export it again as TMX") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except DAMAGED_GZIP as error:
         raise ValueError(f"{str(path)!r} is damaged ({error}): download it again") from None
     for language in (english, chosen or "another language"):
         if not any(_is_of(tag, language) for tag in tags):

@@ -45,6 +45,8 @@ _KINDS = {
 }
 _SEPARATORS = (",", "\t", ";")
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_INTEGER = re.compile(r"[-+]?\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ROWS_AT_ONCE = 256
 
 
@@ -141,6 +143,37 @@ def read_table(
         given = frame[problems] if problems in frame else [""] * len(frame)
         frame[problems] = [row.problem or text for row, text in zip(rows, given, strict=True)]
     return frame
+
+
+def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn each column of text that holds nothing but numbers and empty cells into numbers.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As from `read_table`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Integers where all cells are; else floats, with NaN for an empty cell. A column without a number stays text.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"model": ["1a", "2"], "layers": ["12", "24"], "p": ["", ".05"]})
+    >>> as_numbers(frame).values.tolist()
+    [['1a', 12, nan], ['2', 24, 0.05]]
+    """
+    return frame.apply(_column_as_numbers)
+
+
+def _column_as_numbers(column):
+    filled = column[column != ""]
+    if filled.empty or not filled.map(lambda text: bool(_NUMBER.fullmatch(text))).all():
+        return column
+    if len(filled) == len(column) and filled.map(lambda text: bool(_INTEGER.fullmatch(text))).all():
+        return column.astype("int64")
+    return filled.map(float).astype("float64").reindex(column.index)
 
 
 def iterate_column(path: str | Path, column: str = "text", *, start: int = 0, stop: int | None = None) -> Iterator[str]:

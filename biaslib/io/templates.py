@@ -1,15 +1,17 @@
 """Templates with slots, and the sentences they make.
 
-A template is plain text with a slot in braces, ``"She is a {name} who is [MASK]."``. ``[MASK]`` is left as
-it is: it marks the predicted word for every model.
+A template is plain text with a slot in braces, ``"She is a {name} who is [MASK]."``. ``[MASK]`` marks the predicted
+word for every model and is left as it is.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from biaslib._files import DATA
+from biaslib._checks import check_choice, check_columns, listed
+from biaslib._files import DATA, read_yaml
 from biaslib._frames import check_names
 
 ARTICLES = ("literal", "agree")
@@ -20,14 +22,13 @@ _SPOKEN_CONSONANT = re.compile(r"eu|ew|uni(?![nm])|us[aeiu]|ut[eio]|ubi|one\b|on
 _SPOKEN_VOWEL = re.compile(r"hour|honest|honou?r|heir", re.IGNORECASE)
 
 
-def read_templates(name_or_path):
+def read_templates(name_or_path: str | Path) -> pd.DataFrame:
     """Read a set of templates.
 
     Parameters
     ----------
     name_or_path : str or Path
-        The name of an embedded set (``"speciesism"``) or a YAML file that maps each condition to its
-        templates.
+        The name of an embedded set (``"speciesism"``), or a YAML file that maps each condition to its templates.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def read_templates(name_or_path):
     Raises
     ------
     ValueError
-        If there is no such set or file, or it is not a mapping of conditions to lists of different texts.
+        If there is no such set or file, or it is not a mapping of conditions to lists of different strings.
 
     Examples
     --------
@@ -47,15 +48,10 @@ def read_templates(name_or_path):
     >>> templates.loc[templates["condition"] == "human", "template"].tolist()
     ['She is a {name} who is [MASK].', 'He is a {name} who is [MASK].']
     """
-    import yaml
-
     path = _find_templates(name_or_path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not readable YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict) or not content:
-        raise ValueError(f"{path} has to map each condition to a list of templates")
+    content = read_yaml(path, mapping=True)
+    if not content:
+        raise ValueError(f"{path}: it is empty; map each condition to a list of templates")
     rows = [
         (condition, template)
         for condition, templates in content.items()
@@ -64,20 +60,20 @@ def read_templates(name_or_path):
     return pd.DataFrame(rows, columns=["condition", "template"])
 
 
-def fill(template, /, article="literal", **slots):
-    """Fill a template's slots.
+def fill(template: str, /, article: str = "literal", **slots: str) -> str:
+    """Fill the slots of a template.
 
     Parameters
     ----------
     template : str
-        Plain text with ``{name}`` slots.
+        Plain text with slots such as ``{name}``.
     article : {"literal", "agree"}
-        ``"literal"`` leaves the template's article as it is ("a elephant", as the speciesism study has it);
-        ``"agree"`` turns an ``a`` or ``an`` right before a slot into the one that goes with the word put
-        there. The rule looks at spelling: ``an`` before a, e, i, o, u, with exceptions for words such as
-        *unicorn*, *ewe*, *one* and *hour*. Names that are read letter by letter (*FBI*) are beyond it.
+        ``"literal"`` leaves the article of the template as it is ("a elephant", as in the speciesism study);
+        ``"agree"`` makes an ``a`` or ``an`` right before a slot agree with the word put there. The rule looks at
+        spelling: ``an`` before a, e, i, o, u, with exceptions for words such as *unicorn*, *ewe*, *one* and *hour*. It
+        does not know names that are read letter by letter (*FBI*).
     **slots : str
-        The text of each slot. It may hold braces; they are not read as slots.
+        The text of each slot. Braces in it are not read as slots.
 
     Returns
     -------
@@ -95,15 +91,14 @@ def fill(template, /, article="literal", **slots):
     >>> fill("It is a {name} which is [MASK].", article="agree", name="elephant")
     'It is an elephant which is [MASK].'
     """
-    if article not in ARTICLES:
-        raise ValueError(f"article {article!r} is unknown; known: {', '.join(ARTICLES)}")
+    check_choice(article, "article", ARTICLES)
     _check_slots(template, slots)
     if article == "agree":
         template = _ARTICLE_AND_SLOT.sub(lambda match: _agreeing(match, slots), template)
     return _SLOT.sub(lambda match: slots[match[1]], template)
 
 
-def slots_of(template):
+def slots_of(template: str) -> list[str]:
     """List the slots of a template.
 
     Parameters
@@ -113,12 +108,12 @@ def slots_of(template):
     Returns
     -------
     list of str
-        Each once, in their order.
+        In the order of their first occurrence.
 
     Raises
     ------
     ValueError
-        If it is not a text or has a stray brace.
+        If the template is not a string or has a stray brace.
 
     Examples
     --------
@@ -129,37 +124,34 @@ def slots_of(template):
     return list(dict.fromkeys(_SLOT.findall(template)))
 
 
-def expand(templates, names, article="literal"):
+def expand(templates: pd.DataFrame, names: Sequence[str], article: str = "literal") -> pd.DataFrame:
     """Fill every template with every name.
 
     Parameters
     ----------
     templates : pandas.DataFrame
-        ``condition template``, as `read_templates` gives it; the slot is ``{name}``.
+        ``condition template``, as from `read_templates`; the slot is ``{name}``.
     names : sequence of str
-        Different names.
+        Without duplicates.
     article : {"literal", "agree"}
         As in `fill`.
 
     Returns
     -------
     pandas.DataFrame
-        ``name condition template sentence``: all templates of the first name, then of the second, and so
-        on.
+        ``name condition template sentence``: all templates with the first name, then with the second, and so on.
 
     Raises
     ------
     ValueError
-        If a column is missing, names repeat, or a template does not take ``{name}`` alone.
+        If a column is missing, a name is repeated, or a template has other slots than ``{name}``.
 
     Examples
     --------
     >>> expand(read_templates("speciesism"), ["dog"]).loc[0, "sentence"]
     'She is a dog who is [MASK].'
     """
-    missing = {"condition", "template"} - set(templates.columns)
-    if missing:
-        raise ValueError(f"templates lack the column(s) {', '.join(sorted(missing))}")
+    check_columns(templates, ["condition", "template"], "templates")
     rows = [
         (name, condition, template, fill(template, article=article, name=name))
         for name in check_names(names)
@@ -168,18 +160,19 @@ def expand(templates, names, article="literal"):
     return pd.DataFrame(rows, columns=["name", "condition", "template", "sentence"])
 
 
-def by_condition(templates, conditions):
-    """Take the templates of each condition.
+def by_condition(templates: pd.DataFrame, conditions: Sequence[str]) -> dict[str, list[str]]:
+    """Group templates by condition.
 
     Parameters
     ----------
     templates : pandas.DataFrame
-        ``condition template``, as `read_templates` gives it.
+        ``condition template``, as from `read_templates`.
     conditions : sequence of str
 
     Returns
     -------
     dict of str to list of str
+        In the order of `conditions`.
 
     Raises
     ------
@@ -194,7 +187,7 @@ def by_condition(templates, conditions):
     found = templates.groupby("condition", sort=False)["template"].agg(list).to_dict()
     missing = [condition for condition in conditions if condition not in found]
     if missing:
-        raise ValueError(f"no template for {', '.join(missing)}: the conditions are {', '.join(conditions)}")
+        raise ValueError(f"no template for {listed(missing)}: the conditions must be {listed(conditions)}")
     return {condition: found[condition] for condition in conditions}
 
 
@@ -212,23 +205,23 @@ def _find_templates(name_or_path):
 def _checked_list(path, condition, templates):
     where = f"{path}, condition {condition!r}"
     if not isinstance(condition, str):
-        raise ValueError(f"{where}: the name of a condition has to be a text; quote it")
+        raise ValueError(f"{where}: the name of a condition must be a string; quote it")
     if not isinstance(templates, list) or not templates:
         raise ValueError(f"{where}: give a list of templates")
     for template in templates:
         if not isinstance(template, str):
-            raise ValueError(f"{where}: a template has to be a text, not {template!r}; quote it")
+            raise ValueError(f"{where}: a template must be a string, not {template!r}; quote it")
         _check_braces(template)
     if len(set(templates)) < len(templates):
-        raise ValueError(f"{where}: the same template stands there twice, which would count it twice")
+        raise ValueError(f"{where}: the same template occurs twice; leave one out")
     return templates
 
 
 def _check_braces(template):
     if not isinstance(template, str):
-        raise ValueError(f"a template has to be a text, not {template!r}")
+        raise ValueError(f"a template must be a string, not {template!r}")
     if re.search(r"[{}]", _SLOT.sub("", template)):
-        raise ValueError(f"template {template!r} has a stray brace: a slot is written like {{name}}")
+        raise ValueError(f"template {template!r} has a stray brace: write a slot as {{name}}")
 
 
 def _check_slots(template, slots):
@@ -238,7 +231,7 @@ def _check_slots(template, slots):
     problems += [f"it has no slot {{{slot}}}" for slot in sorted(set(slots) - wanted)]
     for slot in sorted(wanted & set(slots)):
         if not isinstance(slots[slot], str) or not slots[slot].strip():
-            problems.append(f"slot {{{slot}}} needs a text, not {slots[slot]!r}")
+            problems.append(f"slot {{{slot}}} must be a string that is not empty, not {slots[slot]!r}")
     if problems:
         raise ValueError(f"template {template!r}: {'; '.join(problems)}")
 

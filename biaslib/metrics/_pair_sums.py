@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from biaslib.io.word_lists import GENDERS
+from biaslib.io.gender_words import GENDERS
 
 WEIGHTS = ("cosine", "dot")
 NO_WEIGHT = "the weights of the pairs add up to no positive number"

@@ -16,37 +16,16 @@ import numpy as np
 import pandas as pd
 
 from biaslib._checks import as_sentences
-from biaslib.io.word_lists import (
-    GENDERS,
+from biaslib.io.gender_words import GENDERS
+from biaslib.io.languages import (
     UNGENDERED,
     check_retention_words,
-    of_language,
     primary,
-    read_retention_words,
-    read_word_rows,
+    read_language,
+    read_rows_of,
 )
 
-_WITHOUT_SPACES = ("ja", "zh")
 _AMBIGUOUS = "ambiguous"
-# Words that hold a pronoun and are not it: plurals, and what merely has the character in it.
-_NOT_A_PRONOUN = {
-    "ja": ("彼ら", "彼等", "彼たち", "彼達", "彼女ら", "彼女等", "彼女たち", "彼女達", "彼氏", "彼方", "彼岸"),
-    # They; other, guitar, abroad; another day, altruistic, exclusive, vitamin, Utah, Malta.
-    "zh": (
-        *("他们", "他們", "她们", "她們"),
-        *("其他", "吉他", "他人", "他国", "他國", "他乡", "他鄉", "他方"),
-        *("他日", "他山", "利他", "排他", "维他命", "維他命", "犹他", "猶他", "马耳他", "馬耳他"),
-    ),
-}
-_KATAKANA = "ァ-ヺーヽヾ"
-_ARABIC_MARKS = "\u064b-\u065f\u0670\u0640"
-_ARABIC_ALEF = "اأإآٱ"
-# Clitics written together with the next word: and, so; by, like, for; the; and "for the", written without its alef.
-_ARABIC_AND = f"(?:[وف][{_ARABIC_MARKS}]*)?"
-_ARABIC_BEFORE_NOUN = (
-    f"(?:(?:[بكل][{_ARABIC_MARKS}]*)?(?:ا[{_ARABIC_MARKS}]*ل[{_ARABIC_MARKS}]*)?|"
-    f"ل[{_ARABIC_MARKS}]*ل[{_ARABIC_MARKS}]*)"
-)
 
 
 class _Finder(NamedTuple):
@@ -105,11 +84,10 @@ def find_genders(sentences, language, words):
     """
     index = sentences.index if isinstance(sentences, pd.Series) else None
     sentences = as_sentences(sentences)
-    words = check_retention_words(words)
-    listed, code = set(words["word"]), primary(language)
-    others = [word for word in _NOT_A_PRONOUN.get(code, ()) if word not in listed]
+    words, rules = check_retention_words(words), read_language(language)
+    others = sorted(set(rules.not_pronouns) - set(words["word"]))
     genders = [*words["gender"], *[UNGENDERED] * len(others)]
-    finder = _finder([*words["word"], *others], genders, code, re.IGNORECASE)
+    finder = _finder([*words["word"], *others], genders, rules, re.IGNORECASE)
     found = [{gender for gender, _, _ in finder.find(unicodedata.normalize("NFC", text))} for text in sentences]
     frame = pd.DataFrame({"sentence_id": np.arange(len(sentences)), "sentence": pd.Series(sentences, dtype=object)})
     for gender in GENDERS:
@@ -162,11 +140,8 @@ def retention(sentences, language, words=None, *, confidence=0.95):
         raise ValueError(f"the sentences lack the column(s) {', '.join(missing)}")
     no_list = ""
     if words is None:
-        known = read_word_rows("gender_retention", "gender_retention", ("language", "gender", "word"))
-        if primary(language) in set(known["language"]):
-            words = read_retention_words(language)
-        else:
-            words, no_list = pd.DataFrame({"gender": [], "word": []}, dtype=str), f"no list of words for {language!r}"
+        words = read_language(language).retention_words
+        no_list = f"no list of words for {language!r}" if words.empty else ""
     words = check_retention_words(words)
     certain = words
     if "note" in words:
@@ -219,7 +194,7 @@ def _shares(counts, n, confidence):
     }
 
 
-def replace_names(sentences, language, seed=0, *, transliterated="transliterated_names", native="native_names"):
+def replace_names(sentences, language, seed=0, *, transliterated=None, native=None):
     """Put native names in the place of transliterated English ones.
 
     Parameters
@@ -229,8 +204,8 @@ def replace_names(sentences, language, seed=0, *, transliterated="transliterated
     language : str
         Its code.
     seed : int
-    transliterated, native : str or Path
-        The embedded lists, or CSV files with the columns ``language gender english name`` and ``language gender name``.
+    transliterated, native : str or Path, optional
+        Tables with the columns ``language gender name``; by default the embedded lists (see `biaslib.io.Language`).
 
     Returns
     -------
@@ -253,16 +228,15 @@ def replace_names(sentences, language, seed=0, *, transliterated="transliterated
     """
     index = sentences.index if isinstance(sentences, pd.Series) else None
     sentences = as_sentences(sentences)
-    given, ours = (
-        of_language(read_word_rows(source, embedded, ("language", "gender", "name")), language, source)
-        for source, embedded in ((transliterated, "transliterated_names"), (native, "native_names"))
-    )
-    given = given.drop_duplicates("name")
+    rules = read_language(language)
+    given = _names_of(language, transliterated, rules.transliterated_names).drop_duplicates("name")
+    ours = _names_of(language, native, rules.native_names)
     lacking = sorted(set(given["gender"]) - set(ours["gender"]))
     if lacking:
-        raise ValueError(f"{str(native)!r} has no {lacking[0]} name for {language!r}: add one")
+        where = "the embedded list" if native is None else repr(str(native))
+        raise ValueError(f"{where} has no {lacking[0]} name for {language!r}: add one")
     entries = list(zip(given["gender"], given["name"], strict=True))
-    finder = _finder(given["name"], entries, primary(language), 0)
+    finder = _finder(given["name"], entries, rules, 0)
     pools = {gender: of_gender.tolist() for gender, of_gender in ours.groupby("gender")["name"]}
     rows = [_with_native_names(text, finder, pools, seed) for text in sentences]
     frame = pd.DataFrame(rows, columns=["target", "replaced", "n_replaced", "names"])
@@ -287,11 +261,19 @@ def with_native_names(sentences, language, seed=0):
         The same rows, ``target`` with native names, and a column ``n_replaced``: 0 throughout where names stay as they
         are written in English, as in German.
     """
-    known = read_word_rows("transliterated_names", "transliterated_names", ("language", "gender", "name"))
-    if primary(language) not in set(known["language"]):
+    if read_language(language).transliterated_names.empty:
         return sentences.assign(n_replaced=0)
     found = replace_names(sentences["target"], language, seed)
     return sentences.assign(target=found["replaced"], n_replaced=found["n_replaced"])
+
+
+def _names_of(language, path, embedded):
+    """Read names from a file, or take the embedded ones."""
+    if path is not None:
+        return read_rows_of(path, language, ("gender", "name"))
+    if embedded.empty:
+        raise ValueError(f"there are no embedded names for {language!r}: give a table of names")
+    return embedded
 
 
 def _with_native_names(text, finder, pools, seed):
@@ -314,35 +296,38 @@ def _with_native_names(text, finder, pools, seed):
     return text, "".join([*pieces, normal[end:]]), len(found), names
 
 
-def _finder(words, entries, language, flags):
-    """Make the pattern that finds words by the rule of a language."""
+def _finder(words, entries, rules, flags):
+    """Make the pattern that finds words by the rules of a language."""
     pairs = [(unicodedata.normalize("NFC", word), entry) for word, entry in zip(words, entries, strict=True)]
     pairs.sort(key=lambda pair: -len(pair[0]))
-    pattern = "|".join(_bounded(word, language) for word, _ in pairs)
+    pattern = "|".join(_bounded(word, rules) for word, _ in pairs)
     return _Finder(re.compile(pattern, flags), tuple(entry for _, entry in pairs))
 
 
-def _bounded(word, language):
-    if language in _WITHOUT_SPACES:
-        katakana = re.fullmatch(f"[{_KATAKANA}]+", word)
-        before, after = (f"(?<![{_KATAKANA}])", f"(?![{_KATAKANA}])") if katakana else ("", "")
-        return f"{before}({re.escape(word)}){after}"
-    letters = f"[\\w{_combining_marks()}]"
-    if language == "ar":
-        core, n_letters = _arabic(word)
-        clitics = _ARABIC_AND + (_ARABIC_BEFORE_NOUN if n_letters > 2 else "")
-        return f"(?<!{letters}){clitics}({core})(?!{letters})"
-    core = re.escape(word)
-    if language == "ru":
-        core = re.sub("[её]", "[её]", re.sub("[ЕЁ]", "[ЕЁ]", core))
-    return f"(?<!{letters})({core})(?!{letters})"
+def _bounded(word, rules):
+    """Write a pattern for a word with what must and must not stand beside it."""
+    if not rules.spaces:
+        apart = f"[{rules.standalone_characters}]" if rules.standalone_characters else ""
+        if apart and re.fullmatch(f"{apart}+", word):
+            return f"(?<!{apart})({re.escape(word)})(?!{apart})"
+        return f"({re.escape(word)})"
+    marks = f"[{rules.optional_marks}]*" if rules.optional_marks else ""
+    letters = re.sub(marks, "", word) if marks else word
+    core = "".join(f"{_letter(letter, rules)}{marks}" for letter in letters)
+    prefixes = [prefix["written"] for prefix in rules.prefixes if len(letters) >= prefix["min_letters"]]
+    before = "".join(_any_or_none(written, marks) for written in prefixes)
+    beside = f"[\\w{_combining_marks()}]"
+    return f"(?<!{beside}){before}({core})(?!{beside})"
 
 
-def _arabic(word):
-    """Write a word with any vowel signs and any form of alef, and count its letters."""
-    letters = re.sub(f"[{_ARABIC_MARKS}]", "", word)
-    written = [f"[{_ARABIC_ALEF}]" if letter in _ARABIC_ALEF else re.escape(letter) for letter in letters]
-    return "".join(f"{letter}[{_ARABIC_MARKS}]*" for letter in written), len(letters)
+def _letter(letter, rules):
+    same = next((letters for letters in rules.same_letters if letter in letters), "")
+    return f"[{same}]" if same else re.escape(letter)
+
+
+def _any_or_none(written, marks):
+    spelled = ["".join(re.escape(letter) + marks for letter in prefix) for prefix in written]
+    return f"(?:{'|'.join(spelled)})?"
 
 
 @lru_cache(maxsize=1)

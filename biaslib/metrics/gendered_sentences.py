@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from biaslib._checks import as_sentences
-from biaslib.io.word_lists import GENDERS, WORD, index_words, normal_form
+from biaslib.io.gender_words import GENDERS, WORD, index_words, normal_form
 from biaslib.metrics.mbe import score_with_interval
 from biaslib.scoring.scores import unmasked_likelihood_and_vectors
 

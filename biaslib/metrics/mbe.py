@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from biaslib.io.word_lists import GENDERS
+from biaslib.io.gender_words import GENDERS
 from biaslib.metrics._pair_sums import (
     above,
     largest_total,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from biaslib import scoring, stats
 from biaslib._checks import as_sentences, as_words, check_columns
-from biaslib.io.word_lists import GENDERS
+from biaslib.io.gender_words import GENDERS
 from biaslib.metrics.gendered_words import check_free, group_keys
 from biaslib.scoring.tokens import resolve_words
 

@@ -2,7 +2,7 @@
 
 import math
 
-from biaslib.io.word_lists import LANGUAGES
+from biaslib.io.languages import list_languages
 from biaslib.plots.style import (
     FONT,
     LINES,
@@ -54,7 +54,7 @@ def preference_scores(frame, title, *, by, label):
             draw_scores(axes, rows, [names.index(name) + shift for name in rows[by]], number, model)
         if "published" in frame:
             axes.plot([], [], "d", color="black", markerfacecolor="white", label="published")
-        axes.set_yticks(range(len(names)), [LANGUAGES.get(name, str(name)) for name in names])
+        axes.set_yticks(range(len(names)), _written_out(names))
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(f"{label} (95 % interval)")
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
@@ -139,7 +139,7 @@ def retention_bars(frame, title):
                 if not math.isnan(row.ci_low):
                     axes.plot([row.ci_low, row.ci_high], [place, place], color="black", linewidth=0.9)
                 axes.annotate(f" n = {row.n:,}", (1, place), va="center", fontsize=8)
-        names = [LANGUAGES.get(language, language) for language in languages]
+        names = _written_out(languages)
         fonts = [_own_font(frame, language) for language in languages]
         labels = [f"{name} ({own})" if own else name for name, (own, _) in zip(names, fonts, strict=True)]
         axes.set_yticks(range(len(languages)), labels)
@@ -151,6 +151,11 @@ def retention_bars(frame, title):
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize=11)
         figure.legend(loc="outside lower center", ncols=2)
     return figure
+
+
+def _written_out(codes):
+    names = list_languages().set_index("code")["name"]
+    return [names.get(code, str(code)) for code in codes]
 
 
 def _own_font(frame, language):

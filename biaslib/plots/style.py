@@ -6,7 +6,7 @@ import unicodedata
 from contextlib import contextmanager
 
 from biaslib._checks import check_columns
-from biaslib.io.word_lists import LANGUAGES
+from biaslib.io.languages import read_language
 
 GROUP_COLOURS = {"farm": "#D55E00", "companion": "#0072B2", "other": "#000000", "human": "#009E73"}
 GROUP_MARKERS = {"farm": "s", "companion": "o", "other": "^", "human": "*"}
@@ -18,13 +18,6 @@ MODEL_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00
 MODEL_MARKERS = "os^Dvp"
 _MODEL_HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 FONT = "DejaVu Sans"
-# Fonts of scripts that matplotlib's own lacks, most fitting first, and the Debian package that brings one.
-_SCRIPT_FONTS = {
-    "ja": ("Noto Sans CJK JP", "IPAexGothic", "IPAGothic", "TakaoGothic", "Hiragino Sans", "Yu Gothic", "MS Gothic"),
-    "zh": ("Noto Sans CJK SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "PingFang SC", "Microsoft YaHei", "SimHei"),
-    "ar": ("Noto Naskh Arabic", "Noto Sans Arabic", "Geeza Pro", "Segoe UI"),
-}
-_FONT_PACKAGES = {"ja": "fonts-noto-cjk", "zh": "fonts-noto-cjk", "ar": "fonts-noto-core"}
 DPI = 120
 _STYLE = {
     "font.family": FONT,
@@ -102,7 +95,7 @@ def text_font(text, language):
         return []
     left = {character for character in text if not character.isspace() and unicodedata.category(character) != "Cf"}
     families = []
-    for family in (FONT, *_SCRIPT_FONTS.get(language.lower()[:2], ())):
+    for family in (FONT, *read_language(language).fonts):
         drawn = _drawn_by(family, left)
         if drawn:
             families.append(family)
@@ -125,11 +118,11 @@ def missing_fonts(texts):
     """
     from IPython.display import Markdown
 
-    lacking = [language for language, text in texts.items() if not text_font(text, language)]
+    lacking = [read_language(code) for code, text in texts.items() if not text_font(text, code)]
     if not lacking:
         return Markdown("")
-    names = ", ".join(LANGUAGES.get(language, language) for language in lacking)
-    packages = sorted({_FONT_PACKAGES.get(language.lower()[:2], "fonts-noto-core") for language in lacking})
+    names = ", ".join(language.name for language in lacking)
+    packages = sorted({language.font_package for language in lacking})
     return Markdown(
         f"> No font here draws {names} in figures, which show names of languages instead; tables have the text. Debian "
         f"and Ubuntu: `apt-get install {' '.join(packages)}`; elsewhere install the Noto fonts of the script."

@@ -15,6 +15,7 @@ from biaslib._frames import each_model as each_model
 from biaslib._provenance import data_fingerprint as data_fingerprint
 from biaslib._provenance import versions as versions
 from biaslib._text import escape_markdown as escape_markdown
+from biaslib.io.tables import read_table
 from biaslib.studies import COUNTS, FLOATS, SCORE_COLUMNS, scores_frame
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -85,7 +86,7 @@ def read_scores(path):
     path = path / "scores.csv" if path.is_dir() else path
     if not path.is_file():
         raise ValueError(f"no scores at {path}: give a scores.csv or the results folder of a run")
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    frame = read_table(path).reset_index(drop=True)
     if set(frame.columns) != set(SCORE_COLUMNS):
         raise ValueError(f"{path} has not the columns of scores: {', '.join(SCORE_COLUMNS)}")
     for column in FLOATS:

@@ -4,6 +4,7 @@ import pandas as pd
 
 from biaslib._checks import check_choice, listed
 from biaslib._files import read_yaml
+from biaslib.io.tables import read_table
 from biaslib.studies._published import FOLDER
 
 STATUSES = ("seen", "not seen", "not testable here")
@@ -31,7 +32,7 @@ def claims(paper: str) -> pd.DataFrame:
     >>> claims("speciesism").loc[6, "claim"]
     'VADER: "killed" is negative, "slaughtered" is neutral'
     """
-    frame = pd.read_csv(FOLDER / "claims.csv", dtype=str, keep_default_na=False, encoding="utf-8")
+    frame = read_table(FOLDER / "claims.csv")
     check_choice(paper, "paper", frame["paper"].unique())
     frame = frame[frame["paper"] == paper].reset_index(drop=True)
     frame.insert(0, "claim_id", range(1, len(frame) + 1))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from biaslib._checks import check_choice
 from biaslib._files import DATA
+from biaslib.io.tables import as_numbers, read_table
 
 FOLDER = DATA / "published"
 TOP_WORDS = "speciesism_tables8_11_top_words"
@@ -38,8 +39,7 @@ def published_table(name: str) -> pd.DataFrame:
     25273
     """
     check_choice(name, "published table", sorted(path.stem for path in FOLDER.glob("*.csv")))
-    frame = pd.read_csv(FOLDER / f"{name}.csv", keep_default_na=False, encoding="utf-8")
-    return frame.apply(_numbers_with_gaps)
+    return _read_numbers(FOLDER / f"{name}.csv")
 
 
 def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
@@ -120,17 +120,12 @@ def unmasked_models() -> pd.DataFrame:
 
 
 def _models_of(paper):
-    return pd.read_csv(FOLDER.parent / f"{paper}_models.csv", keep_default_na=False, encoding="utf-8")
+    return _read_numbers(DATA / f"{paper}_models.csv")
+
+
+def _read_numbers(path):
+    return as_numbers(read_table(path).reset_index(drop=True))
 
 
 def _last_part(name):
     return re.split(r"[/\\]", str(name).rstrip("/\\"))[-1]
-
-
-def _numbers_with_gaps(column):
-    """Turn a column of numbers that was read as text because of empty fields back into numbers."""
-    filled = column[column != ""]
-    if len(filled) in (0, len(column)):
-        return column
-    numbers = pd.to_numeric(filled, errors="coerce")
-    return column if numbers.isna().any() else numbers.reindex(column.index)

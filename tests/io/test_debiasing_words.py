@@ -18,13 +18,13 @@ def test_word_lists_of_ones_own(tmp_path):
     path.write_text("pairs: [[sie, er]]\nequalize: [[Frau, Mann]]\nspecific: [sie, er]\n")
     assert read_debiasing_words(path)["equalize"] == [["Frau", "Mann"]]
     for text, message in (
-        ("pairs: [[sie, er]]", "has to have pairs, equalize and specific"),
-        ("pairs: [[sie]]\nequalize: []\nspecific: []", "list of pairs of words"),
-        ("pairs: []\nequalize: []\nspecific: [no]", "but has False"),
-        ("pairs: [", "not readable YAML"),
+        ("pairs: [[sie, er]]", "must have pairs, equalize, specific and nothing else"),
+        ("pairs: [[sie]]\nequalize: []\nspecific: []", "must be a list of pairs of words, but it has .'sie'."),
+        ("pairs: []\nequalize: []\nspecific: [no]", "but it has False"),
+        ("pairs: [", "not valid YAML"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_debiasing_words(path)
-    with pytest.raises(ValueError, match="no word lists at"):
+    with pytest.raises(ValueError, match="cannot be read"):
         read_debiasing_words(tmp_path / "none.yaml")

@@ -38,33 +38,33 @@ def test_long_texts_and_blank_lines_at_the_end_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER.replace("A-coref", "A-correct") + ROW, "lacks the column.*A-coref"),
-        (HEADER + ROW.replace("\thttp://x", ""), "row 2: 10 fields, 11 are due"),
-        (HEADER + ROW.replace("TRUE", "yes"), r"A-coref has to be TRUE or FALSE, not as in x-1 \('yes'\)"),
-        (HEADER + ROW.replace("TRUE", ""), r"A-coref has to be TRUE or FALSE, not as in x-1 \(''\)"),
+        (HEADER.replace("A-coref", "A-correct") + ROW, "but needs .*A-coref"),
+        (HEADER + ROW.replace("\thttp://x", ""), "expected 11 fields, found 10"),
+        (HEADER + ROW.replace("TRUE", "yes"), r"A-coref must be TRUE or FALSE, unlike in x-1 \('yes'\)"),
+        (HEADER + ROW.replace("TRUE", ""), r"A-coref must be TRUE or FALSE, unlike in x-1 \(''\)"),
         # The offset in bytes.
         (HEADER + ROW.replace("\t31", "\t32"), r"do not point at their strings: x-1 \(Pronoun\)"),
         (HEADER + ROW.replace("\t8", "\t-35"), r"do not point at their strings: x-1 \(B\)"),
         (HEADER + ROW.replace("\t8", "\teight"), r"do not point at their strings: x-1 \(B\)"),
         (HEADER + ROW.replace("\t8", "\tinf"), r"do not point at their strings: x-1 \(B\)"),
         (HEADER + ROW.replace("\t8", "\t8.6"), r"do not point at their strings: x-1 \(B\)"),
-        (HEADER + ROW + ROW.replace("x-1", ""), "no ID in row 3"),
-        (HEADER.replace("URL", "URL\tA") + ROW, "names a column twice: ID, "),
-        ("", "lacks the column.*ID"),
+        (HEADER + ROW + ROW.replace("x-1", ""), "no ID in line 3"),
+        (HEADER.replace("URL", "URL\tA") + ROW, "has the column 'A' twice"),
+        ("", "is empty"),
         (HEADER + ROW.replace("\tAnn\t", "\t\t"), r"do not point at their strings: x-1 \(A\)"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path, text, message):
-    with pytest.raises(ValueError, match=f"gap.tsv.*{message}") as error:
+    with pytest.raises(ValueError, match=message) as error:
         read_gap(write(tmp_path / "gap.tsv", text))
-    assert "\n" not in str(error.value)
+    assert "gap.tsv" in str(error.value) and "\n" not in str(error.value)
 
 
 def test_what_is_neither_file_nor_data_set_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"no data set 'gap-tset'; did you mean 'gap-test'"):
         read_gap("gap-tset")
     (tmp_path / "gap.tsv").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="no table in UTF-8"):
+    with pytest.raises(ValueError, match=r"gap\.tsv' is empty"):
         read_gap(tmp_path / "gap.tsv")
 
 

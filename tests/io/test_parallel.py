@@ -65,7 +65,7 @@ def test_files_of_unequal_length_say_where_they_part(tmp_path, more):
     short, long = put(tmp_path / "short", "1\n2\n"), put(tmp_path / "long", "1\n2\n3\n4\n5\n")
     files = (long, short) if more == "english" else (short, long)
     counts = "long' has 5 lines and .*short' 2" if more == "english" else "short' has 2 lines and .*long' 5"
-    with pytest.raises(ValueError, match=f"{counts}: from line 3 on"):
+    with pytest.raises(ValueError, match=f"{counts}: give two files that are aligned"):
         read_parallel(*files)
 
 
@@ -145,11 +145,10 @@ def test_one_of_several_languages_is_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("t.tsv", "a\tb\na\tb\tc\n", "3 field.s. in line 2"),
-        ("t.tsv", "a\n", "1 field.s. in line 1"),
-        ("t.tsv", b"a\tb\n\xff\t\xfe\n", "not UTF-8 in line 2"),
-        ("t.tsv", "a\tb\n".encode("utf-16"), "UTF-16 text"),
-        ("t.tsv.gz", gzip.compress(b"a\tb\n" * 9999, mtime=0)[:-30], "damaged after line .* download it again"),
+        ("t.tsv", "a\tb\na\tb\tc\n", "line 2 of .* found 3 field"),
+        ("t.tsv", "a\n", "line 1 of .* found 1 field"),
+        ("t.tsv", b"a\tb\n\xff\t\xfe\n", "line 2 of .* is not UTF-8"),
+        ("t.tsv.gz", gzip.compress(b"a\tb\n" * 9999, mtime=0)[:-30], "damaged gzip .* download it again"),
         ("t.csv", "a,b\n", "give two line-aligned files"),
     ],
 )
@@ -159,8 +158,15 @@ def test_files_that_are_refused(tmp_path, name, content, says):
     assert "\n" not in str(error.value)
 
 
+def test_utf16_with_its_mark_is_read(tmp_path):
+    assert pairs(read_parallel(put(tmp_path / "t.tsv", "ä\tb\n".encode("utf-16")))) == [("ä", "b")]
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file '.*gone.tsv'"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"no parallel text '.*gone.tsv': give a file, 'parallel_en_de' or the name of a data set",
+    ):
         read_parallel(tmp_path / "gone.tsv")
     with pytest.raises(ValueError, match="did you mean 'ted2020-"):
         read_parallel("ted2020-dd")
@@ -197,7 +203,7 @@ def test_a_data_set_by_name(tmp_path, monkeypatch):
 
 
 @given(
-    st.lists(st.tuples(*[st.text(st.characters(blacklist_characters="\n\r\t\ufeff", codec="utf-8"))] * 2), min_size=1)
+    st.lists(st.tuples(*[st.text(st.characters(blacklist_characters="\0\n\r\t\ufeff", codec="utf-8"))] * 2), min_size=1)
 )
 def test_what_is_written_is_read(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("pairs")
@@ -343,7 +349,7 @@ def test_lists_that_are_refused():
             label_gender(["x"], ["y"], male_words=male, female_words=female)
     with pytest.raises(ValueError, match="as many English as target sentences, not 1 and 2"):
         label_gender(["x"], ["y", "z"], male_words=MALE, female_words=FEMALE)
-    with pytest.raises(TypeError, match="sentence 0 is None"):
+    with pytest.raises(TypeError, match="entry 0 of sentences must be a string, not None"):
         label_gender([None], ["y"], male_words=MALE, female_words=FEMALE)
 
 
@@ -381,10 +387,12 @@ def test_words_by_path(tmp_path):
     assert words.word[words.gender == "female"].tolist() == ["she", "null"]
     two = read_gender_words(put(tmp_path / "m.txt", "he\r\n\r\nhim\n"), put(tmp_path / "f.txt", "she\n"))
     assert two[["gender", "word"]].values.tolist() == [["male", "he"], ["male", "him"], ["female", "she"]]
-    for text, says in (("male;female\n", "lacks the column"), ("male,female\nhe,he\n", "in both lists")):
+    semicolons = read_gender_words(put(tmp_path / "s.csv", "male;female\nhe;she\n"))
+    assert semicolons.word.tolist() == ["he", "she"]
+    for text, says in (("male,women\n", "needs 'male', 'female'"), ("male,female\nhe,he\n", "in both lists")):
         with pytest.raises(ValueError, match=says):
             read_gender_words(put(tmp_path / "bad.csv", text))
-    with pytest.raises(FileNotFoundError, match="give 'gender_words_english' or a CSV file"):
+    with pytest.raises(FileNotFoundError, match="no list of words 'nowhere': give a file or 'gender_words_english'"):
         read_gender_words("nowhere")
 
 

@@ -103,14 +103,14 @@ def test_a_file_of_ones_own(tmp_path):
         ("ant, Bee", "ant, Ant", "the set 'p' has Ant, ant more than once"),
         ("ant, Bee", "ant, no", "has False: quote it"),
         ("ant, Bee", "ant, 1984", "has 1984: quote it"),
-        ("[ant, Bee]", "ant", "has to be a list of words"),
+        ("[ant, Bee]", "ant", "must be a list of words"),
         ("q: [elk]", "q: [bee]", "in the contrast 'c', X and Y share"),
         ("s: [bad]", "s: [Good]", "in the contrast 'c', A and B share"),
         ("y: q, ", "", "the contrast 'c' lacks y"),
-        ("y: q, ", "y: z, ", "names the set 'z', which is not there"),
+        ("y: q, ", "y: z, ", "names the unknown set 'z'"),
         ("citation: Somebody (2020)", "", "needs citation, sets and contrasts"),
-        ("sets: {", "sets: ", "not readable YAML"),
-        ("mine:", "- mine", "not readable YAML"),
+        ("sets: {", "sets: ", "not valid YAML"),
+        ("mine:", "- mine", "not valid YAML"),
     ],
 )
 def test_bad_files(tmp_path, old, new, message):
@@ -124,7 +124,7 @@ def test_unknown_contrasts(tmp_path):
     with pytest.raises(ValueError, match="categorical, paper, caliskan"):
         read_contrasts("categoric")
     (tmp_path / "list.yaml").write_text("[1, 2]")
-    with pytest.raises(ValueError, match="has to map each group"):
+    with pytest.raises(ValueError, match="must be a mapping"):
         read_contrasts(tmp_path / "list.yaml")
     with pytest.raises(ValueError, match="no contrast 'z'; known: paper"):
         contrast_sets(read_contrasts("paper"), "z")

@@ -90,7 +90,7 @@ def test_winoqueers_later_format(file):
 def test_the_translations(file):
     record = {"direction": "antistereo", "bias_type": "gender", "stereotype": " 彼", "anti-stereotype": "彼女"}
     frame = read_pairs(file([{**record, "bias_score": 4}, {**record, "stereotype": None}], "japanese.json"))
-    assert frame.iloc[0].tolist() == [0, "彼", "彼女", "antistereo", "gender", "", 4]
+    assert frame.iloc[0].tolist() == [0, "彼", "彼女", "antistereo", "gender", "", "4"]
     assert frame.reason.tolist() == ["", "sent_more is empty"]
 
 
@@ -125,8 +125,8 @@ def test_every_row_that_cannot_be_used_has_a_reason(file):
         "the sentences are identical",
         "unknown direction 'Stereo'",
         "sent_less is empty; unknown direction ''",
-        "2 fields where the header has 3",
-        "4 fields where the header has 3",
+        "expected 3 fields, found 2",
+        "expected 3 fields, found 4",
     ]
 
 
@@ -140,7 +140,7 @@ def test_a_frame_is_read_as_a_file_is():
     assert read.reason.tolist() == [
         "",
         "sent_more is empty",
-        "sent_more is empty; sent_less is no text",
+        "sent_more is empty; sent_less is not text",
         "sent_less is empty",
         "not about people",
     ]
@@ -170,37 +170,39 @@ def test_columns_named_otherwise_are_kept_beside():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "has no header"),
-        ("first,second\na,b\n", "has the columns first, second: pairs need sent_more and sent_less; or"),
+        ("", "is empty"),
+        ("first,second\na,b\n", "has the columns 'first', 'second' but needs 'sent_more', 'sent_less'; or"),
         ("sentid,sentence\na,b\n", "use read_winogender"),
         ("sent_more,sent_less,sent_less\na,b,c\n", "has the column 'sent_less' twice"),
         ("pair_id,sent_more,sent_less\n1,a,b\n1,c,d\n", "has the pair '1' twice"),
         ('sent_more,sent_less\n"a,b\nc,d\n', "a quotation mark too many"),
         ("sent_more,sent_less\nj\xe9,b\n".encode("latin-1"), "is not UTF-8"),
-        ("[{", "is not readable JSON"),
-        ('[{"sent_more": "\\ud83d", "sent_less": "b"}]', "surrogates not allowed"),
-        ({"version": "1.0", "data": {}}, "use read_stereoset"),
-        ({"sent_more": "a"}, "has to be a list of records"),
-        ([], "has to be a list of records"),
-        ([{"a": "b"}], "has the columns a: pairs need"),
+        (b"[{", "is not readable JSON"),
+        (["no record"], "record 1 of"),
+        (b'[{"sent_more": "\\ud83d", "sent_less": "b"}]', "surrogates not allowed"),
+        ({"version": "1.0", "data": {}}, "has the columns 'version', 'data' but needs"),
+        ({"sent_more": "a"}, "has the columns 'sent_more' but needs"),
+        ([], "is empty"),
+        ([{"a": "b"}], "has the columns 'a' but needs"),
     ],
 )
 def test_what_is_no_file_of_pairs_is_said_in_one_line(file, content, says):
     with pytest.raises(ValueError) as error:
-        read_pairs(file(content))
-    assert says in str(error.value) and "pairs.csv" in str(error.value) and "\n" not in str(error.value)
+        is_json = isinstance(content, list | dict) or content[:1] == b"["
+        read_pairs(file(content, "pairs.json" if is_json else "pairs.csv"))
+    assert says in str(error.value) and "pairs." in str(error.value) and "\n" not in str(error.value)
 
 
 def test_what_is_no_source_is_said(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no pairs at '.*lost\.csv': give a file, or the name of a data set"):
+    with pytest.raises(FileNotFoundError, match=r"no pairs '.*lost\.csv': give a file or the name of a data set"):
         read_pairs(tmp_path / "lost.csv")
-    with pytest.raises(FileNotFoundError, match="no pairs at"):
+    with pytest.raises(FileNotFoundError, match=r"no pairs .* it is a folder"):
         read_pairs(tmp_path)
     with pytest.raises(DatasetError, match="did you mean 'crows-pairs'"):
         read_pairs("crows-pair")
-    with pytest.raises(TypeError, match="not as list"):
+    with pytest.raises(TypeError, match="not as a list"):
         read_pairs(["a", "b"])
-    with pytest.raises(ValueError, match="the frame has the columns a: pairs need"):
+    with pytest.raises(ValueError, match="the frame has the columns a, but pairs need"):
         read_pairs(pd.DataFrame({"a": ["b"]}))
 
 
@@ -238,15 +240,15 @@ def test_winogender(file):
     ("line", "says"),
     [
         ("cook.guest.1.male.txt\tAgain.\n", "has the sentence 'cook.guest.1.male.txt' twice"),
-        ("cook.guest.2.male.txt\tOther.\n", "no id of Winogender's"),
-        ("cook\tOther.\n", "no id of Winogender's"),
-        ("cook.guest.0.male.txt\tOther\t.\n", "has a line with 3 fields where the header has 2"),
+        ("cook.guest.2.male.txt\tOther.\n", "is not an id such as"),
+        ("cook\tOther.\n", "is not an id such as"),
+        ("cook.guest.0.male.txt\tOther\t.\n", "line 6 of .*: expected 2 fields, found 3"),
     ],
 )
 def test_what_is_not_winogender_is_said(file, line, says):
     with pytest.raises(ValueError, match=says):
         read_winogender(file(WINOGENDER + line))
-    with pytest.raises(ValueError, match="has the columns a, b: Winogender has sentid"):
+    with pytest.raises(ValueError, match="has the columns 'a', 'b' but needs 'sentid', 'sentence'"):
         read_winogender(file("a\tb\n"))
     with pytest.raises(ValueError, match="male, female, neutral"):
         read_winogender(file(WINOGENDER), more="he")
@@ -857,7 +859,7 @@ def test_real_translations(real_data, language):
     frame = read_pairs(f"crows-pairs-{language}")
     assert len(frame) == 262 and frame.reason.eq("").all()
     assert frame.direction.value_counts().to_dict() == {"stereo": 159, "antistereo": 103}
-    assert frame.bias_type.unique().tolist() == ["gender"] and frame.bias_score.between(2, 5).all()
+    assert frame.bias_type.unique().tolist() == ["gender"] and frame.bias_score.astype(float).between(2, 5).all()
 
 
 def test_real_winoqueer(real_data):
@@ -880,7 +882,7 @@ def test_real_winogender(real_data):
     assert frame.answer.value_counts().to_dict() == {"participant": 120, "occupation": 120}
     with pytest.raises(ValueError, match="use read_winogender"):
         read_pairs("winogender")
-    with pytest.raises(ValueError, match="has several files and no pairs"):
+    with pytest.raises(FileNotFoundError, match="it is a folder"):
         read_pairs("gender-words")
 
 

@@ -64,18 +64,20 @@ def test_unit_prompts_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prompt\n[MASK] is.\n", "lacks the column.*category, it has: prompt"),
-        ("category;prompt\na;[MASK] is.\n", "lacks the column"),
-        ("unit,prompt\nverb,He [MASK].\n", "lacks the column.*frame, gender"),
-        ("category,prompt\na,He is.\n", r"row 2: exactly one \[MASK\]"),
-        ("category,prompt\na,[MASK] is.\nb,[MASK] is [MASK].\n", r"row 3: exactly one \[MASK\]"),
-        ("category,prompt\na,[MASK] is.\n ,[MASK] was.\n", "empty category in row 3"),
-        ("category,prompt\na,[MASK] is.\na,[MASK] is.\n", r"twice.*\[MASK\] is\."),
-        ("category,prompt\na,[MASK] is, now\n", "3 fields in row 2"),
-        ("unit,frame,gender,prompt\nnoun,1,male,He [MASK].\n", "unit 'noun' is unknown; known: verb, adverb, adj"),
-        ("unit,frame,gender,prompt\nverb,1,he,He [MASK].\n", "gender 'he' is unknown; known: male, female"),
-        ("unit,frame,gender,prompt\nverb,1,male,He [MASK].\n", "frame '1' of verb .* not for: male"),
-        ("", "not readable CSV"),
+        ("prompt\n[MASK] is.\n", "has the columns 'prompt' but needs 'category'"),
+        ("unit,prompt\nverb,He [MASK].\n", "needs 'category', 'prompt'; or 'unit', 'frame', 'gender', 'prompt'"),
+        ("category,prompt\na,He is.\n", r"line 2 of .* exactly one \[MASK\]"),
+        ("category,prompt\na,[MASK] is.\nb,[MASK] is [MASK].\n", r"line 3 of .* exactly one \[MASK\]"),
+        ("category,prompt\na,[MASK] is.\n ,[MASK] was.\n", "line 3 of .*: no category"),
+        ("category,prompt\na,[MASK] is.\na,[MASK] is.\n", r"has the prompt '\[MASK\] is\.' twice"),
+        ("category,prompt\na,[MASK] is, now\n", "line 2 of .*: expected 2 fields, found 3"),
+        ("unit,frame,gender,prompt\nnoun,1,male,He [MASK].\n", "unknown unit 'noun'; use one of verb, adverb, adj"),
+        ("unit,frame,gender,prompt\nverb,1,he,He [MASK].\n", "unknown gender 'he'; use one of male, female"),
+        (
+            "unit,frame,gender,prompt\nverb,1,male,He [MASK].\n",
+            "frame '1' of verb must occur once for each gender, found: male",
+        ),
+        ("", "is empty"),
     ],
 )
 def test_odd_prompt_files_give_one_line(tmp_path, text, message):
@@ -85,7 +87,7 @@ def test_odd_prompt_files_give_one_line(tmp_path, text, message):
 
 
 def test_unknown_prompts_name_the_known_ones():
-    with pytest.raises(ValueError, match="'jobs': give 'job_prompts' or 'unit_prompts', or a CSV file"):
+    with pytest.raises(FileNotFoundError, match="'jobs': give a file, 'job_prompts' or 'unit_prompts'"):
         read_prompts("jobs")
 
 
@@ -536,9 +538,9 @@ def test_order_of_prompts_changes_no_pair(answers, parser):
     [
         ({"k": 0}, "k is 0"),
         ({"k": True}, "k is True"),
-        ({"prompts": ADVERB.iloc[:1]}, "frame '1' of adverb has to be there once for each gender, not for: male"),
+        ({"prompts": ADVERB.iloc[:1]}, "frame '1' of adverb must occur once for each gender, found: male"),
         ({"prompts": ADVERB.drop(columns="frame")}, r"lacks the column\(s\) frame"),
-        ({"prompts": ADVERB.assign(unit="noun")}, "known: verb, adverb, adjective"),
+        ({"prompts": ADVERB.assign(unit="noun")}, "use one of verb, adverb, adjective"),
         ({"prompts": ADVERB.assign(frame=math.nan)}, "a prompt has no frame"),
         ({"prompts": ADVERB.assign(rank=1)}, r"already has the column\(s\) rank"),
         ({"prompts": ADVERB.assign(prompt="He spoke.")}, r"exactly one \[MASK\]"),
@@ -606,8 +608,8 @@ def test_a_category_leans_neither_way_where_the_two_effects_contradict():
     ("content", "message"),
     [
         ("category,prompt\n", "has no prompt below its header"),
-        ("category,prompt,model\na,[MASK] is.,x\n", "a column model"),
-        ("category,prompt\na,The  [MASK] is.\n", "row 2: write one blank"),
+        ("category,prompt,model\na,[MASK] is.,x\n", "a column 'model'"),
+        ("category,prompt\na,The  [MASK] is.\n", "line 2 of .*: write one space"),
         ("category,prompt\na,[MASK] is.\na, [MASK] is. \n", "twice"),
     ],
 )
