@@ -1,40 +1,24 @@
-"""Names and groups that a frame is about."""
+"""Frames of several names and models: their names, groups, and one frame for all models."""
 
 from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from biaslib._checks import check_columns
+from biaslib._checks import check_columns, listed
 
 
 def check_names(names, what="names"):
-    """Give the names as a list, or say in one line what is wrong with them.
-
-    Parameters
-    ----------
-    names : iterable of str
-    what : str
-        What the line calls them.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    ValueError
-        If it is one text or a frame instead of a list, empty, holds something that is not a text, or repeats a name.
-    """
+    """Return names as a list; raise ValueError unless they are distinct, non-empty strings."""
     if hasattr(names, "columns"):
-        raise ValueError(f"{what} has to be a list of texts, not a frame: give a column, such as frame['name']")
+        raise ValueError(f"{what} must be a list of strings, not a DataFrame; give a column, such as frame['name']")
     if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ValueError(f"{what} has to be a list of texts, not {names!r}")
+        raise ValueError(f"{what} must be a list of strings, not {names!r}")
     names = list(names)
     if not names:
-        raise ValueError(f"{what} is empty: give at least one")
+        raise ValueError(f"{what} is empty; give at least one")
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"{what}: each has to be a text, not {name!r} (in YAML, quote it)")
+            raise ValueError(f"{what}: each must be a string, not {name!r} (in YAML, quote it)")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"{what} has duplicates: {', '.join(repeated)}; give each once")
@@ -42,20 +26,7 @@ def check_names(names, what="names"):
 
 
 def names_of(frame):
-    """Give the names a frame is about, in its order.
-
-    A frame of `biaslib.metrics.word_contrast` knows all its names, also those without a row: they are the categories of
-    its column ``name``. Of any other frame it is the names that have a row.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        With a column ``name``.
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the names in the column ``name``, in order; of a categorical column, also those without a row."""
     names = frame["name"]
     if isinstance(names.dtype, pd.CategoricalDtype):
         return names.cat.categories.tolist()
@@ -63,28 +34,11 @@ def names_of(frame):
 
 
 def groups_of(names, groups):
-    """Look up the group of each name.
-
-    Parameters
-    ----------
-    names : iterable of str
-    groups : mapping or Series
-        From name to group; it may hold more names than asked for.
-
-    Returns
-    -------
-    dict of str to str
-        In the order of `names`.
-
-    Raises
-    ------
-    ValueError
-        If a name has no group.
-    """
+    """Return the group of each name, in the order of `names`; raise ValueError if a name has none."""
     groups = dict(groups)
     missing = [str(name) for name in names if name not in groups or pd.isna(groups[name])]
     if missing:
-        raise ValueError(f"no group for {', '.join(missing)}: give every name one")
+        raise ValueError(f"no group for {listed(missing)}; give every name a group")
     return {name: groups[name] for name in names}
 
 
@@ -133,7 +87,7 @@ def _call(f, name, given):
 
 
 def concat_models(frames):
-    """Put the frames of several models under each other.
+    """Stack the frames of several models.
 
     Parameters
     ----------

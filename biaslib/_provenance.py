@@ -1,4 +1,4 @@
-"""What a result rests on: fingerprints of data, versions of packages."""
+"""Provenance of results: fingerprints of data and versions of packages."""
 
 import hashlib
 import json
@@ -17,13 +17,13 @@ _LIBRARIES += ("papermill", "nbconvert", "itables", "vaderSentiment", "gensim", 
 _LIBRARIES += ("coreference-eval",)
 
 
-def versions():
-    """List the versions of what a result rests on.
+def versions() -> dict[str, str]:
+    """Return the versions of the software behind a result.
 
     Returns
     -------
     dict of str to str
-        biaslib, Python, and those of the libraries it calls that are installed.
+        Of biaslib, Python, and the installed libraries that biaslib uses.
     """
     found = {"biaslib": __version__, "python": platform.python_version()}
     for name in _LIBRARIES:
@@ -32,24 +32,24 @@ def versions():
     return found
 
 
-def data_fingerprint(*objects):
-    """Give a short fingerprint of the data behind a score.
+def data_fingerprint(*objects: object) -> str:
+    """Compute a short fingerprint of the data behind a score.
 
     Parameters
     ----------
-    *objects : DataFrame, Series, array, text, number, None, or lists and dicts of these
-        A frame counts with its columns and rows in their order, without its index. A set counts sorted, a
-        dict by its sorted keys.
+    *objects : DataFrame, Series, array, str, number, None, or lists and dicts of these
+        Of a DataFrame, columns and rows count in their order, the index does not. Sets and the keys of dicts are
+        sorted.
 
     Returns
     -------
     str
-        16 hexadecimal digits of a SHA-256; the same on every machine.
+        The first 16 hexadecimal digits of a SHA-256 hash; the same on every machine.
 
     Raises
     ------
     TypeError
-        If an object is of another kind.
+        If an object has another type.
 
     Examples
     --------
@@ -86,4 +86,6 @@ def _canonical(item):
         return item.item()
     if item is None or isinstance(item, str | int | float):
         return item
-    raise TypeError(f"no fingerprint for {type(item).__name__}: give frames, lists, dicts, texts, numbers")
+    raise TypeError(
+        f"cannot compute a fingerprint of type {type(item).__name__}; give DataFrames, lists, dicts, strings or numbers"
+    )

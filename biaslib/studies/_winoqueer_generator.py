@@ -284,7 +284,7 @@ def _person(material, where, content):
 def _mapping(where, content, needed=(), optional=None):
     """Give back a mapping, which has the needed keys and, if `optional` is given, no others than these two lists."""
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise ValueError(f"{where} has to be a mapping whose keys are texts (in YAML, quote yes, no, on and off)")
+        raise ValueError(f"{where} must be a mapping whose keys are texts (in YAML, quote yes, no, on and off)")
     missing = [key for key in needed if key not in content]
     if missing:
         raise ValueError(f"{where} lacks {', '.join(missing)}")
@@ -301,7 +301,7 @@ def _check_texts(where, content):
 def _known(where, texts, known):
     """Give texts as a list, all of them known."""
     if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise ValueError(f"{where} has to be a list of texts, not {texts!r}")
+        raise ValueError(f"{where} must be a list of strings, not {texts!r}")
     texts = list(texts)
     unknown = [repr(text) for text in texts if text not in list(known)]
     if unknown:

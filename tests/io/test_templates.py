@@ -108,12 +108,12 @@ def test_expand():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("dog", "has to be a list"),
+        ("dog", "must be a list"),
         ([], "empty"),
         (["dog", "dog"], "duplicates: dog"),
         (["dog", False], "quote it"),
-        (["dog", " "], "has to be a text"),
-        (None, "has to be a list"),
+        (["dog", " "], "must be a string"),
+        (None, "must be a list"),
     ],
 )
 def test_bad_names(names, message):

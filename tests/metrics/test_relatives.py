@@ -189,8 +189,8 @@ def test_rows_of_several_models_are_not_mixed():
     [
         (lambda frame: object_bias(frame.astype({"who": "str"})), TypeError, r"column\(s\) who hold texts"),
         (lambda frame: object_bias(frame.astype(object).replace({"who": {0.3: "0.3"}})), TypeError, "who hold texts"),
-        (lambda frame: object_bias(frame, names="pig"), ValueError, "names has to be a list of texts, not 'pig'"),
-        (lambda frame: count_relatives(frame, names="pig"), ValueError, "names has to be a list of texts, not 'pig'"),
+        (lambda frame: object_bias(frame, names="pig"), ValueError, "names must be a list of strings, not 'pig'"),
+        (lambda frame: count_relatives(frame, names="pig"), ValueError, "names must be a list of strings, not 'pig'"),
         (lambda frame: count_relatives(frame.assign(corpus=None)), ValueError, "corpus has no value in 5 of 5 rows"),
         (lambda frame: count_pronouns(frame.assign(corpus=None)), ValueError, "corpus has no value in 5 of 5 rows"),
         (
@@ -204,7 +204,7 @@ def test_rows_of_several_models_are_not_mixed():
             "unknown relative pronoun 'what', nan",
         ),
         (lambda frame: find_relatives(["A dog."], frame), ValueError, r"give a column, such as frame\['name'\]"),
-        (lambda frame: find_in_corpus("", "pig", out="o"), ValueError, "names has to be a list of texts, not 'pig'"),
+        (lambda frame: find_in_corpus("", "pig", out="o"), ValueError, "names must be a list of strings, not 'pig'"),
         (lambda frame: score_corpus("", [], frame, out="o"), ValueError, "not a frame"),
         (lambda frame: sample_perplexity(None, "abc"), TypeError, "sentences is one text"),
     ],

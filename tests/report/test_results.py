@@ -176,5 +176,5 @@ def test_fingerprint_is_the_same_on_every_machine():
 
 
 def test_fingerprint_refuses_what_it_can_not_read():
-    with pytest.raises(TypeError, match="no fingerprint for object"):
+    with pytest.raises(TypeError, match="cannot compute a fingerprint of type object"):
         data_fingerprint([object()])
