@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 import tiny_models
 from filelock import FileLock
+from hypothesis import settings
 
 from biaslib import runs
 from biaslib.scoring import load_masked_lm, load_parser
 
 ROOT = Path(__file__).parent.parent
+# How long an example takes depends on what else the machine does.
+settings.register_profile("biaslib", deadline=None)
+settings.load_profile("biaslib")
 
 
 def pytest_collection_modifyitems(items):
