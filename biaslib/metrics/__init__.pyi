@@ -1,5 +1,4 @@
 from ._pair_sums import WEIGHTS as WEIGHTS
-from ._pair_sums import Mbe as Mbe
 from .clustering import Clusters as Clusters
 from .clustering import agreement_by_min_z as agreement_by_min_z
 from .clustering import cluster as cluster
@@ -36,6 +35,7 @@ from .gendered_words import parallel_pairs as parallel_pairs
 from .gendered_words import unit_tokens as unit_tokens
 from .likelihood_resolver import resolve_by_likelihood as resolve_by_likelihood
 from .mbe import TEST_UNITS as TEST_UNITS
+from .mbe import Mbe as Mbe
 from .mbe import McNemarRandom as McNemarRandom
 from .mbe import mbe_interval as mbe_interval
 from .mbe import mbe_score as mbe_score

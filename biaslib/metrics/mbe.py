@@ -1,36 +1,86 @@
 """Gender bias in the masked language models of many languages, from parallel text (MBE).
 
-The measure of Kaneko, Imankulova, Bollegala & Okazaki (2022), "Gender Bias in Masked Language Models for Multiple
-Languages", NAACL: sentences of the target language whose English originals are about men are set against those about
-women, every one against every other, weighted by how alike the two are.
+Kaneko, Imankulova, Bollegala & Okazaki (2022), "Gender Bias in Masked Language Models for Multiple Languages", NAACL.
+Sentences of the target language whose English originals are about men are compared with those about women, each with
+each, weighted by their similarity.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from biaslib._checks import check_choice, check_count, check_number
 from biaslib.io.gender_words import GENDERS
 from biaslib.metrics._pair_sums import (
-    above,
+    count_below,
     largest_total,
     pair_sides,
     per_cent,
-    ranks,
-    result,
     sentence_shares,
     sum_weights,
     sum_weights_above,
 )
+from biaslib.stats.correlations import CORRELATIONS, correlation
 from biaslib.stats.hypothesis_tests import mcnemar
 
-_PRONOUNS = ("he", "him", "his", "himself", "she", "her", "hers", "herself")
 TEST_UNITS = ("pair", "sentence")
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-# A share this near to 50 per cent is 50.
+_CELLS = ("both", "model_only", "random_only", "neither")
+# A share this close to 50 per cent is 50.
 _EQUAL_SHARES = 1e-9
 _RESAMPLES_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Mbe:
+    """Result of `mbe_score`.
+
+    Attributes
+    ----------
+    score : float
+        Per cent of the weight that lies on pairs whose male sentence is preferred; NaN if there is none, see `reason`.
+        50 is no preference; above it, the male sentences are preferred.
+    n_male, n_female : int
+        Number of sentences compared.
+    n_pairs : int
+        Number of pairs compared.
+    ties : int
+        Pairs of equal likelihood, which count as not preferring the male sentence.
+    weight : str
+    min_similarity : float
+        NaN if there was no threshold.
+    mean_weight : float
+        Mean weight of the pairs compared.
+    left_out : dict of str to int
+        Number of sentences without a usable score or vector, by gender and reason.
+    reason : str
+        Why there is no score; empty if there is one.
+    """
+
+    score: float
+    n_male: int
+    n_female: int
+    n_pairs: int
+    ties: int
+    weight: str
+    min_similarity: float
+    mean_weight: float
+    left_out: dict[str, int]
+    reason: str = ""
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of sentences left out, of both genders."""
+        return sum(self.left_out.values())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fields as a frame of one row; what was left out becomes text and a count."""
+        left_out = "; ".join(f"{what}: {n}" for what, n in self.left_out.items())
+        return pd.DataFrame([asdict(self) | {"left_out": left_out, "n_left_out": self.n_left_out}])
 
 
 @dataclass(frozen=True)
@@ -42,13 +92,13 @@ class McNemarRandom:
     unit : str
         What was counted, ``"pair"`` or ``"sentence"``.
     both, model_only, random_only, neither : int
-        The four cells: where the model, the coin, both or neither prefer the male side.
+        The four cells: the male side is preferred by model and coin, by only one of them, or by neither.
     n : int
         Their sum.
     p_value : float
-        Exact and two-sided; NaN without any unit.
+        Exact and two-sided; NaN if `n` is 0.
     n_left_out : int
-        Sentences left out.
+        Number of sentences left out.
     seed : int
     """
 
@@ -62,12 +112,20 @@ class McNemarRandom:
     n_left_out: int
     seed: int
 
-    def to_frame(self):
-        """Give the fields as a frame of one row."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fields as a frame of one row."""
         return pd.DataFrame([asdict(self)])
 
 
-def mbe_score(male_scores, female_scores, male_vectors, female_vectors, *, weight="cosine", min_similarity=None):
+def mbe_score(
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
+    *,
+    weight: str = "cosine",
+    min_similarity: float | None = None,
+) -> Mbe:
     r"""Compute the multilingual bias evaluation score (Kaneko et al. 2022, Eq. 2).
 
     With :math:`A` the likelihood of a sentence and :math:`C` the weight of a pair,
@@ -77,14 +135,14 @@ def mbe_score(male_scores, female_scores, male_vectors, female_vectors, *, weigh
     Parameters
     ----------
     male_scores, female_scores : array_like, shapes (n,) and (m,)
-        Likelihoods, the paper's being AULA.
+        Likelihoods; AULA in the paper.
     male_vectors, female_vectors : array_like, shapes (n, d) and (m, d)
         Sentence vectors.
     weight : {"cosine", "dot"}
         The paper's weight is the cosine. Its released code divides dot products by the norms of the whole matrices,
         which cancel: ``"dot"``.
     min_similarity : float, optional
-        Leave out pairs whose cosine is below it.
+        Leave out pairs with a smaller cosine.
 
     Returns
     -------
@@ -93,17 +151,17 @@ def mbe_score(male_scores, female_scores, male_vectors, female_vectors, *, weigh
     Raises
     ------
     ValueError
-        If shapes do not fit, or an option is unknown or out of range.
+        If shapes do not match, or an option is unknown or out of range.
 
     Notes
     -----
     A sentence is left out and counted if its score or vector is not finite, or its vector is zero. Negative cosines
-    count as in the formula, as negative weight: then the score may leave 0 to 100, and where the weights do not add up
-    to a positive number there is none.
+    count as negative weights, as in the formula: then the score may be outside 0 to 100, and if the weights do not add
+    up to a positive number there is none.
 
-    Without `min_similarity` the score is exact, in O((n + m)·d): a male sentence's weights against all female sentences
-    below it add up to a product with their sum. With it, pairs are compared in blocks, in float32 if there are many;
-    a pair whose float32 cosine is within 1e-6 of the threshold is decided in float64.
+    Without `min_similarity` the score is exact, in O((n + m)·d): a male sentence's weights with all less likely female
+    sentences add up to a product with the sum of their vectors. With it, pairs are compared in blocks, in float32 if
+    there are many; a pair whose float32 cosine is within 1e-6 of the threshold is decided in float64.
 
     Examples
     --------
@@ -113,26 +171,25 @@ def mbe_score(male_scores, female_scores, male_vectors, female_vectors, *, weigh
     """
     pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
     if min_similarity is None:
-        return _plain(pairing)
-    return above(pairing, [_check_similarity(min_similarity)])[0]
+        return _score_all(pairing)
+    return _score_above(pairing, [_check_similarity(min_similarity)])[0]
 
 
 def mbe_interval(
-    male_scores,
-    female_scores,
-    male_vectors,
-    female_vectors,
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
     *,
-    weight="cosine",
-    min_similarity=None,
-    n_resamples=1000,
-    confidence=0.95,
-    seed=0,
-):
-    """Give a bootstrap interval of the MBE score, over the sentences of both sides.
+    weight: str = "cosine",
+    min_similarity: float | None = None,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Compute a percentile bootstrap interval of the MBE score.
 
-    Pairs that share a sentence are not independent; sentences are drawn anew instead, of each side as many as there
-    are.
+    Pairs that share a sentence are not independent, so the sentences of each side are resampled, not the pairs.
 
     Parameters
     ----------
@@ -146,12 +203,12 @@ def mbe_interval(
     Returns
     -------
     low, high : float
-        Percentiles; NaN if a side has fewer than two sentences, or the weights of a draw add up to no positive number.
+        NaN if a side has fewer than two sentences, or the weights of a resample do not add up to a positive number.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or an option is unknown or out of range.
+        If shapes do not match, or an option is unknown or out of range.
 
     Examples
     --------
@@ -160,36 +217,42 @@ def mbe_interval(
     >>> low <= mbe_score(*sides).score <= high
     True
     """
-    if isinstance(n_resamples, bool) or not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise ValueError(f"n_resamples has to be a whole number from 1 up, not {n_resamples!r}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence has to lie between 0 and 1, not {confidence!r}")
+    check_count(n_resamples, "n_resamples")
+    check_number(confidence, "confidence", above=0, below=1)
+    check_count(seed, "seed", least=0)
     threshold = None if min_similarity is None else _check_similarity(min_similarity)
     pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
     if min(len(pairing.male.scores), len(pairing.female.scores)) < 2:
         return math.nan, math.nan
     rng = np.random.default_rng(seed)
     largest = largest_total(pairing.male, pairing.female, weight=weight)
-    drawn = []
+    scores = []
     for start in range(0, n_resamples, _RESAMPLES_AT_ONCE):
-        n_draws = min(_RESAMPLES_AT_ONCE, n_resamples - start)
-        times = [_times_drawn(rng, len(side.scores), n_draws) for side in (pairing.male, pairing.female)]
+        n = min(_RESAMPLES_AT_ONCE, n_resamples - start)
+        times = [_draw_counts(rng, len(side.scores), n) for side in (pairing.male, pairing.female)]
         if threshold is None:
             preferred, total = sum_weights(pairing, *times)
         else:
             preferred, total = (sums[0] for sums in sum_weights_above(pairing, [threshold], *times)[:2])
-        drawn.append(per_cent(preferred, total, largest))
-    drawn = np.concatenate(drawn)
-    if np.isnan(drawn).any():
+        scores.append(per_cent(preferred, total, largest))
+    scores = np.concatenate(scores)
+    if np.isnan(scores).any():
         return math.nan, math.nan
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
 def score_with_interval(
-    male_scores, female_scores, male_vectors, female_vectors, *, weight="cosine", n_resamples=1000, seed=0
-):
-    """Give the MBE score and its bootstrap interval as one row.
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
+    *,
+    weight: str = "cosine",
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compute the MBE score and its bootstrap interval, as one row.
 
     Parameters
     ----------
@@ -201,7 +264,12 @@ def score_with_interval(
     Returns
     -------
     pandas.DataFrame
-        The fields of `Mbe` as columns, ``ci_low`` and ``ci_high`` after ``score``.
+        The fields of `Mbe` as columns, with ``ci_low`` and ``ci_high`` after ``score``.
+
+    Raises
+    ------
+    ValueError
+        As in `mbe_interval`.
 
     Examples
     --------
@@ -218,9 +286,15 @@ def score_with_interval(
 
 
 def similarity_curve(
-    male_scores, female_scores, male_vectors, female_vectors, *, weight="cosine", thresholds=THRESHOLDS
-):
-    """Show how the MBE score moves when dissimilar pairs are left out.
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
+    *,
+    weight: str = "cosine",
+    thresholds: Iterable[float] = THRESHOLDS,
+) -> pd.DataFrame:
+    """Compute the MBE score at several least similarities of a pair.
 
     Parameters
     ----------
@@ -233,12 +307,12 @@ def similarity_curve(
     -------
     pandas.DataFrame
         ``min_similarity score n_pairs share_of_pairs ties mean_weight reason``: first all pairs (`min_similarity` is
-        NaN), then a row a threshold, in rising order.
+        NaN), then one row per threshold, in ascending order.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or an option is unknown or out of range.
+        If shapes do not match, there is no threshold, or an option is unknown or out of range.
 
     Examples
     --------
@@ -248,72 +322,84 @@ def similarity_curve(
     """
     thresholds = sorted({_check_similarity(threshold) for threshold in thresholds})
     if not thresholds:
-        raise ValueError("thresholds is empty: give at least one cosine")
+        raise ValueError("thresholds is empty; give at least one cosine")
     pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
-    results = [_plain(pairing), *above(pairing, thresholds)]
+    results = [_score_all(pairing), *_score_above(pairing, thresholds)]
     frame = pd.concat([result.to_frame() for result in results], ignore_index=True)
     n_all = results[0].n_pairs
     frame["share_of_pairs"] = frame["n_pairs"] / n_all if n_all else math.nan
     return frame[["min_similarity", "score", "n_pairs", "share_of_pairs", "ties", "mean_weight", "reason"]]
 
 
-def sentence_preferences(male_scores, female_scores, male_vectors, female_vectors, *, weight="cosine", seed=0):
-    """Tell for each sentence which side its pairs prefer, and set it beside a coin.
+def sentence_preferences(
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
+    *,
+    weight: str = "cosine",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Determine for each sentence which side its pairs prefer, and compare it with the toss of a coin.
 
     Parameters
     ----------
     male_scores, female_scores, male_vectors, female_vectors, weight
         As for `mbe_score`.
     seed : int
-        Of the coin, the random predictor.
+        Seed of the coin, the random predictor.
 
     Returns
     -------
     pandas.DataFrame
-        ``gender place aula share prefers_male random_prefers_male cell``: the place of a sentence among those given of
-        its gender; its own MBE score, that over its pairs alone; whether that is above 50; what the coin says; and the
-        cell of McNemar's table, ``both``, ``model_only``, ``random_only`` or ``neither``. Sentences left out, and those
-        whose weights add up to no positive number, have no share and no cell ("").
+        ``gender place aula share prefers_male random_prefers_male cell``, one row per sentence: its position among the
+        sentences of its gender, its likelihood, its own MBE score (over its pairs only), whether that is above 50, what
+        the coin says, and the cell of McNemar's table, ``both``, ``model_only``, ``random_only`` or ``neither``.
+        Sentences left out, and those whose weights do not add up to a positive number, have no share and no cell ("").
 
     Raises
     ------
     ValueError
-        If shapes do not fit, or the weight is unknown.
+        If shapes do not match, or the weight is unknown.
     """
     pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
-    n_given = np.array([len(male_scores), len(female_scores)])
-    shares = np.full(n_given.sum(), np.nan)
-    for side, start, values in zip(
-        (pairing.male, pairing.female), (0, n_given[0]), sentence_shares(pairing), strict=True
+    check_count(seed, "seed", least=0)
+    sides = []
+    for gender, side, scores, own in zip(
+        GENDERS, (pairing.male, pairing.female), (male_scores, female_scores), sentence_shares(pairing), strict=True
     ):
-        shares[start + side.places] = values
-    coin = np.random.default_rng(seed).integers(0, 2, len(shares)).astype(bool)
-    prefers = shares > 50 + _EQUAL_SHARES
-    cells = np.select([prefers & coin, prefers, coin], ["both", "model_only", "random_only"], "neither")
-    return pd.DataFrame(
-        {
-            "gender": np.repeat(np.array(GENDERS, dtype=object), n_given),
-            "place": np.concatenate([np.arange(n) for n in n_given]),
-            "aula": np.concatenate([np.asarray(scores, dtype=np.float64) for scores in (male_scores, female_scores)]),
-            "share": shares,
-            "prefers_male": prefers,
-            "random_prefers_male": coin,
-            "cell": np.where(np.isnan(shares), "", cells),
-        }
-    )
+        aula = np.asarray(scores, dtype=np.float64)
+        shares = np.full(len(aula), np.nan)
+        shares[side.places] = own
+        sides.append(pd.DataFrame({"gender": gender, "place": np.arange(len(aula)), "aula": aula, "share": shares}))
+    frame = pd.concat(sides, ignore_index=True)
+    prefers = frame["share"].to_numpy() > 50 + _EQUAL_SHARES
+    coin = np.random.default_rng(seed).integers(0, 2, len(frame)).astype(bool)
+    cells = np.select([prefers & coin, prefers, coin], _CELLS[:3], _CELLS[3])
+    cells = np.where(frame["share"].isna(), "", cells)
+    return frame.assign(prefers_male=prefers, random_prefers_male=coin, cell=cells)
 
 
-def mcnemar_random(male_scores, female_scores, male_vectors, female_vectors, *, unit="pair", weight="cosine", seed=0):
+def mcnemar_random(
+    male_scores: ArrayLike,
+    female_scores: ArrayLike,
+    male_vectors: ArrayLike,
+    female_vectors: ArrayLike,
+    *,
+    unit: str = "pair",
+    weight: str = "cosine",
+    seed: int = 0,
+) -> McNemarRandom:
     """Test the model's preferences against a random predictor, by McNemar's test.
 
     Parameters
     ----------
     male_scores, female_scores, male_vectors, female_vectors, weight
-        As for `mbe_score`; pairs count once each, whatever their weight.
+        As for `mbe_score`; each pair counts once, whatever its weight.
     unit : {"pair", "sentence"}
-        Count pairs, as the score does, or sentences, each once (see `sentence_preferences`).
+        Whether to count pairs, as the score does, or sentences, each once (see `sentence_preferences`).
     seed : int
-        Of the random predictor, which prefers either side of a pair or sentence by the flip of a coin.
+        Seed of the random predictor, which prefers either side of a pair or sentence by the toss of a coin.
 
     Returns
     -------
@@ -322,13 +408,13 @@ def mcnemar_random(male_scores, female_scores, male_vectors, female_vectors, *, 
     Raises
     ------
     ValueError
-        If shapes do not fit, or an option is unknown.
+        If shapes do not match, or an option is unknown.
 
     Notes
     -----
-    Pairs share sentences and are not independent: with 20,000 sentences a side, there are 400,000,000 of them and
-    the smallest preference is significant. Sentences are fewer, yet each is compared with the same others. The interval
-    to trust is that of `mbe_interval`.
+    Pairs share sentences and are not independent: with 20,000 sentences per side there are 400,000,000 of them, and the
+    smallest preference is significant. Sentences are fewer, but each is compared with the same others. The interval to
+    trust is that of `mbe_interval`.
 
     The coins of pairs that the model treats alike are drawn together, as binomial counts.
 
@@ -339,42 +425,36 @@ def mcnemar_random(male_scores, female_scores, male_vectors, female_vectors, *, 
     >>> result.both + result.model_only, result.random_only + result.neither
     (100, 0)
     """
-    if unit not in TEST_UNITS:
-        raise ValueError(f"unit {unit!r} is unknown; known: {', '.join(TEST_UNITS)}")
+    check_choice(unit, "unit", TEST_UNITS)
+    check_count(seed, "seed", least=0)
     if unit == "pair":
         pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
-        rng = np.random.default_rng(seed)
-        below, _ = ranks(pairing)
-        n_male = int(below.sum())
-        n_other = len(pairing.male.scores) * len(pairing.female.scores) - n_male
-        both, random_only = int(rng.binomial(n_male, 0.5)), int(rng.binomial(n_other, 0.5))
-        cells = {"both": both, "model_only": n_male - both}
-        cells |= {"random_only": random_only, "neither": n_other - random_only}
-        n_left_out = sum(pairing.left_out.values())
+        cells, n_left_out = _cells_of_pairs(pairing, seed), sum(pairing.left_out.values())
     else:
         found = sentence_preferences(male_scores, female_scores, male_vectors, female_vectors, weight=weight, seed=seed)
-        names = ["both", "model_only", "random_only", "neither"]
-        cells = found["cell"].value_counts().reindex(names, fill_value=0).astype(int).to_dict()
+        cells = found["cell"].value_counts().reindex(_CELLS, fill_value=0).astype(int).to_dict()
         n_left_out = int((found["cell"] == "").sum())
     n = sum(cells.values())
     p_value = mcnemar(cells["model_only"], cells["random_only"]) if n else math.nan
     return McNemarRandom(unit=unit, **cells, n=n, p_value=p_value, n_left_out=n_left_out, seed=seed)
 
 
-def meta_evaluation(scores_a, scores_b):
+def meta_evaluation(
+    scores_a: Mapping[str, float] | pd.Series, scores_b: Mapping[str, float] | pd.Series
+) -> pd.DataFrame:
     """Correlate two measures over models.
 
     Parameters
     ----------
     scores_a, scores_b : mapping or pandas.Series
-        From a model's name to its score.
+        From the name of a model to its score.
 
     Returns
     -------
     pandas.DataFrame
-        ``method correlation p_value n n_left_out reason``, for Pearson's and Spearman's correlation; NaN, with the
-        reason, with fewer than three models in common or where all scores of a measure are equal. Left out are models
-        that only one of the two has a score of.
+        ``method correlation p_value n n_left_out reason``, for Pearson's and Spearman's correlation; NaN with a reason
+        for fewer than three models in common, or if all scores of a measure are equal. n_left_out counts models with a
+        score of only one measure.
 
     Raises
     ------
@@ -388,40 +468,77 @@ def meta_evaluation(scores_a, scores_b):
     0   Pearson     0.981981  3
     1  Spearman     1.000000  3
     """
-    from scipy import stats
-
     a, b = (pd.Series(scores, dtype=float) for scores in (scores_a, scores_b))
     for scores in (a, b):
         if scores.index.has_duplicates:
-            raise ValueError(f"{scores.index[scores.index.duplicated()][0]!r} has several scores: give one a model")
-    both = pd.concat([a, b], axis=1)
-    common = both.dropna()
-    n_left_out = len(both) - len(common)
-    a, b = common.to_numpy().T
-    reason = "fewer than 3 models have both scores" if len(common) < 3 else ""
-    if not reason and min(np.ptp(a), np.ptp(b)) == 0:
-        reason = "all scores of a measure are equal"
+            name = scores.index[scores.index.duplicated()][0]
+            raise ValueError(f"model {name!r} has several scores; give one per model")
+    every = pd.concat([a, b], axis=1)
+    common = every.dropna()
     rows = []
-    for method, correlate in (("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)):
-        value, p_value = (math.nan, math.nan) if reason else map(float, correlate(a, b))
-        rows.append((method, value, p_value, len(common), n_left_out, reason))
-    return pd.DataFrame(rows, columns=["method", "correlation", "p_value", "n", "n_left_out", "reason"])
+    for method in CORRELATIONS:
+        found = correlation(*common.to_numpy().T, method=method)
+        row = {"method": method.capitalize(), "correlation": found.correlation, "p_value": found.p_value, "n": found.n}
+        rows.append(row | {"n_left_out": len(every) - len(common), "reason": found.reason})
+    return pd.DataFrame(rows)
 
 
 def _check_similarity(value):
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not -1 <= value <= 1:
-        raise ValueError(f"min_similarity has to be a cosine, from -1 to 1, not {value!r}")
-    return float(value)
+    return check_number(value, "min_similarity", least=-1, most=1)
 
 
-def _plain(pairing):
+def _score_all(pairing):
     n_male, n_female = len(pairing.male.scores), len(pairing.female.scores)
-    below, below_or_equal = ranks(pairing)
+    below, below_or_equal = count_below(pairing)
     preferred, total = sum_weights(pairing, np.ones((1, n_male)), np.ones((1, n_female)))
     ties = (below_or_equal - below).sum()
-    return result(pairing, preferred[0], total[0], n_male * n_female, ties, math.nan)
+    return _result(pairing, preferred[0], total[0], n_male * n_female, ties, math.nan)
 
 
-def _times_drawn(rng, n, n_draws):
-    """Draw n of n sentences, n_draws times, and count how often each was drawn."""
-    return np.array([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(n_draws)], dtype=np.float64)
+def _score_above(pairing, thresholds):
+    """Score the pairs at least as similar as each threshold."""
+    times = [np.ones((1, len(side.scores))) for side in (pairing.male, pairing.female)]
+    sums = zip(thresholds, *sum_weights_above(pairing, thresholds, *times), strict=True)
+    return [
+        _result(pairing, preferred[0], total[0], n_pairs, ties, threshold)
+        for threshold, preferred, total, n_pairs, ties in sums
+    ]
+
+
+def _result(pairing, preferred, total, n_pairs, ties, threshold):
+    n_male, n_female = len(pairing.male.scores), len(pairing.female.scores)
+    score = float(per_cent(preferred, total, largest_total(pairing.male, pairing.female, weight=pairing.weight)))
+    lacking = [gender for gender, n in zip(GENDERS, (n_male, n_female), strict=True) if n == 0]
+    reason = ""
+    if lacking:
+        reason = f"there is no {' and no '.join(lacking)} sentence with a score"
+    elif n_pairs == 0:
+        reason = "no pair is that similar"
+    elif math.isnan(score):
+        reason = "the weights of the pairs do not add up to a positive number"
+    return Mbe(
+        score=score,
+        n_male=n_male,
+        n_female=n_female,
+        n_pairs=int(n_pairs),
+        ties=int(ties),
+        weight=pairing.weight,
+        min_similarity=threshold,
+        mean_weight=float(total / n_pairs) if n_pairs else math.nan,
+        left_out=pairing.left_out,
+        reason=reason,
+    )
+
+
+def _draw_counts(rng, n, n_resamples):
+    """Count how often each of n sentences is drawn, one row per resample."""
+    return np.array([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(n_resamples)], dtype=np.float64)
+
+
+def _cells_of_pairs(pairing, seed):
+    """Toss a coin for each pair, and count the cells of McNemar's table."""
+    rng = np.random.default_rng(seed)
+    n_preferred = int(count_below(pairing)[0].sum())
+    n_other = len(pairing.male.scores) * len(pairing.female.scores) - n_preferred
+    both, random_only = int(rng.binomial(n_preferred, 0.5)), int(rng.binomial(n_other, 0.5))
+    return dict(zip(_CELLS, (both, n_preferred - both, random_only, n_other - random_only), strict=True))

@@ -71,7 +71,7 @@ def test_negative_cosines_are_negative_weight():
     assert result.score == pytest.approx(100 * 1 / 0.4)
     for male in ([[1.0, 0.0]], [[1.0, 1.0]]):
         nothing = mbe_score([0.0], [-1.0, 1.0], male, [[1.0, 0.0], [-1.0, 0.0]])
-        assert math.isnan(nothing.score) and "no positive number" in nothing.reason
+        assert math.isnan(nothing.score) and "do not add up to a positive number" in nothing.reason
     dropped = mbe_score([0.0], [-1.0, 1.0], [[1.0, 0.0]], [[1.0, 0.0], [-0.6, 0.8]], min_similarity=0)
     assert (dropped.score, dropped.n_pairs, dropped.mean_weight) == (100, 1, 1)
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_used_is_left_out_and_counted():
     assert math.isnan(empty.score) and empty.reason == "there is no male sentence with a score"
     assert mbe_score([], [], [], []).reason == "there is no male and no female sentence with a score"
     assert mbe_score([], [-1.0], [], [[1.0]], min_similarity=0).n_pairs == 0
-    assert mbe_score(*HAND, min_similarity=0.9).reason == "no pair is as similar as that"
+    assert mbe_score(*HAND, min_similarity=0.9).reason == "no pair is that similar"
 
 
 # Against the definition
@@ -171,13 +171,13 @@ def test_blocks_of_sentences_do_not_show(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "options", "says"),
     [
-        (HAND, {"weight": "euclid"}, "weight 'euclid' is unknown; known: cosine, dot"),
-        (HAND, {"min_similarity": 1.5}, "from -1 to 1, not 1.5"),
-        (HAND, {"min_similarity": math.nan}, "from -1 to 1"),
-        (HAND, {"min_similarity": True}, "from -1 to 1"),
-        (([1.0], [1.0], [[1.0]], [[1.0, 2.0]]), {}, "1 and 2 dimensions"),
-        (([1.0, 2.0], [1.0], [[1.0]], [[1.0]]), {}, r"male_vectors a row for each, not shapes \(2,\) and \(1, 1\)"),
-        (([1.0], [1.0], [[1.0]], [1.0]), {}, "female_scores need one row"),
+        (HAND, {"weight": "euclid"}, "unknown weight 'euclid'; use one of cosine, dot"),
+        (HAND, {"min_similarity": 1.5}, "min_similarity must be a finite number at least -1 and at most 1, not 1.5"),
+        (HAND, {"min_similarity": math.nan}, "min_similarity must be a finite number at least -1"),
+        (HAND, {"min_similarity": True}, "min_similarity must be a finite number at least -1"),
+        (([1.0], [1.0], [[1.0]], [[1.0, 2.0]]), {}, "male vectors have 1 and female ones 2 dimensions"),
+        (([1.0, 2.0], [1.0], [[1.0]], [[1.0]]), {}, r"male_vectors \(n, d\), not \(2,\) and \(1, 1\)"),
+        (([1.0], [1.0], [[1.0]], [1.0]), {}, r"female_scores must have shape \(n,\)"),
     ],
 )
 def test_what_is_refused(given, options, says):
@@ -227,7 +227,7 @@ def test_curve_is_the_score_at_each_threshold(weight):
     assert frame.n_pairs.tolist() == [result.n_pairs for result in expected]
     assert frame.ties.tolist() == [result.ties for result in expected]
     assert frame.share_of_pairs.iloc[:2].tolist() == [1, 1] and frame.share_of_pairs.is_monotonic_decreasing
-    assert frame.reason.iloc[-1] == "no pair is as similar as that"
+    assert frame.reason.iloc[-1] == "no pair is that similar"
     with pytest.raises(ValueError, match="thresholds is empty"):
         similarity_curve(*given, thresholds=[])
 
@@ -298,7 +298,7 @@ def test_chance_without_sentences():
     for unit in metrics.TEST_UNITS:
         result = mcnemar_random([], [1.0], [], [[1.0]], unit=unit)
         assert result.n == 0 and math.isnan(result.p_value)
-    with pytest.raises(ValueError, match="unit 'word' is unknown; known: pair, sentence"):
+    with pytest.raises(ValueError, match="unknown unit 'word'; use one of pair, sentence"):
         mcnemar_random(*HAND, unit="word")
 
 
@@ -318,9 +318,9 @@ def test_correlation_over_models():
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
-        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, "fewer than 3 models have both scores"),
-        ({}, {"a": 1}, "fewer than 3"),
-        ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}, "all scores of a measure are equal"),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, "fewer than three pairs"),
+        ({}, {"a": 1}, "fewer than three pairs"),
+        ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 3}, "all values of a side are equal"),
     ],
 )
 def test_no_correlation_has_a_reason(a, b, reason):
@@ -329,7 +329,7 @@ def test_no_correlation_has_a_reason(a, b, reason):
 
 
 def test_a_model_named_twice_is_refused():
-    with pytest.raises(ValueError, match="'a' has several scores"):
+    with pytest.raises(ValueError, match="model 'a' has several scores; give one per model"):
         meta_evaluation(pd.Series([1, 2], index=["a", "a"]), {"a": 1})
 
 
