@@ -1,78 +1,60 @@
-"""Shares of sentiments."""
-
-import itertools
+"""Shares of negative, neutral and positive words."""
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from biaslib.plots.style import check_not_empty, figure_style, group_styles, in_order, new_figure, panels_by_model
+from biaslib.metrics.sentiment import SENTENCES, SENTIMENTS
+from biaslib.plots._marks import colour_names, name_rows, note_beside, stack_bars
+from biaslib.plots.style import SENTIMENT_STYLES, by_model, check_not_empty, draw_panels, group_styles
 
-SENTIMENT_COLOURS = {"negative": "#E69F00", "neutral": "#E0E0E0", "positive": "#56B4E9"}
-SENTIMENT_HATCHES = {"negative": "//", "neutral": "", "positive": ".."}
-_AS_WHAT = {"object": "as a thing", "human": "as a person"}
+_AS_WHAT = dict(zip(SENTENCES, ("as a thing", "as a person"), strict=True))
 
 
-def sentiment_shares_plot(frame):
+def sentiment_shares_plot(frame: pd.DataFrame) -> Figure:
     """Draw the shares of negative, neutral and positive words as stacked bars.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `biaslib.metrics.sentiment_shares`, by group or name; with a column ``model``, a panel each.
+        From `biaslib.metrics.sentiment_shares`, by group or by name; with a column ``model``, one panel per model.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Beside each bar stands how many words it is of, and how many were left out.
+        Beside each bar stand the number of its words and how many were left out.
 
     Raises
     ------
     ValueError
-        If a column is missing or there is no row.
+        If a column is missing or the frame is empty.
+
+    Examples
+    --------
+    >>> from biaslib.metrics import sentiment_shares
+    >>> words = pd.DataFrame({"name": "pig", "word": ["killed", "happy"], "log_ratio": [2.0, 1.0], "kept": True})
+    >>> figure = sentiment_shares_plot(sentiment_shares(words))
+    >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    ['pig, as a thing', 'pig, as a person']
     """
     unit = "group" if "group" in frame else "name"
     check_not_empty(frame, (unit, "sentences", "sentiment", "n", "share", "n_left_out"))
-    panels = panels_by_model(frame)
+    panels = by_model(frame)
     n_bars = max(len(rows.drop_duplicates([unit, "sentences"])) for _, rows in panels)
-    with figure_style():
-        figure = new_figure(7.2, len(panels) * (0.34 * n_bars + 0.7) + 0.7)
-        all_axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, (model, rows) in zip(all_axes, panels, strict=True):
-            _draw_shares(axes, rows, unit)
-            axes.set_title(model)
-        all_axes[-1].set_xlabel("share of the scored words")
-        handles, labels = all_axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=3)
+    figure = draw_panels(panels, _draw_shares, 7.2, len(panels) * (0.34 * n_bars + 0.7) + 0.7)
+    figure.axes[-1].set_xlabel("share of the scored words")
     return figure
 
 
-def _draw_shares(axes, rows, unit):
-    wide = rows.pivot(index=[unit, "sentences"], columns="sentiment", values="share")
-    keys = rows[[unit, "sentences"]].drop_duplicates().itertuples(index=False, name=None)
-    units = list(itertools.chain(*in_order(rows[unit])))
-    wide = wide.loc[sorted(keys, key=lambda key: units.index(key[0]))].fillna(0)
-    start = pd.Series(0.0, index=wide.index)
-    places = range(len(wide))
-    for sentiment, colour in SENTIMENT_COLOURS.items():
-        hatch = SENTIMENT_HATCHES[sentiment]
-        axes.barh(
-            places,
-            wide[sentiment],
-            left=start,
-            color=colour,
-            hatch=hatch,
-            edgecolor="#333333",
-            linewidth=0.5,
-            label=sentiment,
-        )
-        start = start + wide[sentiment]
-    scored = rows.groupby([unit, "sentences"])["n"].sum()
-    left_out = rows.groupby([unit, "sentences"])["n_left_out"].first()
-    for place, key in zip(places, wide.index, strict=True):
-        axes.annotate(f" n = {scored[key]:,} ({left_out[key]:,} left out)", (1, place), va="center", fontsize=8)
-    axes.set_yticks(places, [f"{name}, {_AS_WHAT[sentences]}" for name, sentences in wide.index])
+def _draw_shares(axes, rows):
+    unit = "group" if "group" in rows else "name"
+    units = list(group_styles(rows[unit])) if unit == "group" else list(dict.fromkeys(rows[unit]))
+    rows = rows.assign(**{unit: pd.Categorical(rows[unit], units), "order": rows["sentences"].map(SENTENCES.index)})
+    bars = rows.groupby([unit, "order"], observed=True)
+    widths = rows.pivot(index=[unit, "order"], columns="sentiment", values="share")
+    stack_bars(axes, widths.reindex(columns=SENTIMENTS).fillna(0), SENTIMENT_STYLES, edge="#333333")
+    notes = [f"n = {part['n'].sum():,} ({part['n_left_out'].iloc[0]:,} left out)" for _, part in bars]
+    note_beside(axes, range(len(widths)), notes)
+    name_rows(axes, [f"{name}, {_AS_WHAT[SENTENCES[order]]}" for name, order in widths.index])
     if unit == "group":
-        styles = group_styles(units)
-        for tick, (group, _) in zip(axes.get_yticklabels(), wide.index, strict=True):
-            tick.set_color(styles[group][0])
+        colour_names(axes.get_yticklabels(), widths.index.get_level_values("group"))
     axes.set_xlim(0, 1)
-    axes.invert_yaxis()
