@@ -1,25 +1,26 @@
-"""What a masked language model puts for a relative pronoun about an animal: who or which (speciesism study, §4.2).
+"""Which relative pronoun a masked language model expects after an animal: who or which (speciesism study, §4.2).
 
 Masato Takeshita, Rafal Rzepka and Kenji Araki (2022), "Speciesist Language and Nonhuman Animal Bias in English Masked
 Language Models", Information Processing & Management 59(5), 103050. A relative pronoun in a real sentence about an
-animal is masked; the bias is how often the model prefers a pronoun of the other kind than the author's, towards the
-thing minus towards the person.
+animal is masked. The bias is how often the model prefers a pronoun for things where the author wrote one for persons,
+minus how often it does the reverse.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 
 from biaslib import scoring, stats
-from biaslib._checks import check_columns, check_count
+from biaslib._checks import as_sentences, check_columns, check_count, listed
 from biaslib._frames import check_names, names_of
 from biaslib._text import MASK
 from biaslib.metrics._relative_grammar import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS
 from biaslib.scoring.tokens import check_loaded, mask_positions
 
 HUMAN_NAME = "human"
-# Sentences scored at once: five words in each, so that a large corpus needs no more memory than a small one.
+# Sentences scored at once, so that a large corpus needs no more memory than a small one.
 _SENTENCES_AT_ONCE = 4_096
 _WITH = ("with who, whose or whom", "with that or which")
 
@@ -35,12 +36,12 @@ class Perplexity:
     ci_low, ci_high : float
         Bootstrap interval over sentences.
     n : int
-        Sentences scored.
+        Number of sentences scored.
     n_tokens : int
     n_left_out : int
-        Sampled sentences without a score.
+        Number of sampled sentences without a score.
     reasons : str
-        Why, with their numbers.
+        Why, with their counts.
     """
 
     pppl: float
@@ -51,33 +52,35 @@ class Perplexity:
     n_left_out: int
     reasons: str = ""
 
-    def to_frame(self):
-        """Give the fields as a frame of one row."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fields as a frame of one row."""
         return pd.DataFrame([asdict(self)])
 
 
-def relative_probabilities(lm, relatives, *, batch_tokens=None, progress=False):
-    """Mask each relative pronoun in its sentence and compute the probabilities of all five there.
+def relative_probabilities(
+    lm, relatives: pd.DataFrame, *, batch_tokens: int | None = None, progress: bool = False
+) -> pd.DataFrame:
+    """Mask each relative pronoun in its sentence and compute the probability of all five in its place.
 
     Parameters
     ----------
     lm : MaskedLM
     relatives : pandas.DataFrame
-        ``sentence start end`` and whatever else, from `find_relatives`.
+        From `find_relatives`, or any frame with the columns ``sentence start end``.
     batch_tokens, progress
         As in `biaslib.scoring.scores`.
 
     Returns
     -------
     pandas.DataFrame
-        The frame with the columns that, which, who, whose, whom (probability, in place) and reason ("" or why there
-        is none: a sentence over the model's limit, a mask of its own in it, a pronoun that is not one entry of the
-        vocabulary there). A row has all five probabilities or none. Index and order stay.
+        The frame with the added columns ``that which who whose whom`` (probabilities in place) and ``reason``: "", or
+        why there are none (the sentence is too long for the model or contains a mask, or a pronoun is not a single
+        vocabulary entry there). A row has all five probabilities or none. Index and order are kept.
 
     Raises
     ------
     ValueError
-        If a column is missing or the frame has one of the new ones, or an offset lies outside its sentence.
+        If a column is missing, the frame already has an added column, or an offset lies outside its sentence.
 
     Examples
     --------
@@ -91,52 +94,53 @@ def relative_probabilities(lm, relatives, *, batch_tokens=None, progress=False):
     check_columns(relatives, ("sentence", "start", "end"))
     present = [column for column in (*PRONOUNS, "reason") if column in relatives]
     if present:
-        raise ValueError(f"the frame has the column(s) {', '.join(present)} already: score it once")
+        raise ValueError(f"the frame already has the columns {listed(present)}; drop them to score it again")
     masked = _masked_sentences(relatives)
-    different = list(dict.fromkeys(masked))
-    scores = _score_in_portions(lm, different, batch_tokens, progress)
-    frame = relatives.copy()
-    row_of = {sentence: row for row, sentence in enumerate(different)}
-    rows = [row_of[sentence] for sentence in masked]
-    for column in (*PRONOUNS, "reason"):
-        frame[column] = scores[column].to_numpy()[rows]
-    return frame
+    scores = _score_in_portions(lm, list(dict.fromkeys(masked)), batch_tokens, progress).loc[masked]
+    return relatives.assign(**{column: scores[column].to_numpy() for column in scores})
 
 
-def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95):
-    """Compute how far a model puts things where authors wrote persons, by animal (Takeshita et al. 2022, Eq. 3).
+def object_bias(
+    frame: pd.DataFrame,
+    *,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Compute each name's relative-pronoun bias: how far a model treats it as a thing (Takeshita et al. 2022, Eq. 3).
 
-    H and O are a name's sentences with who, whose or whom and with that or which. With p_object the larger
-    probability of that and which, and p_human the largest of who, whose and whom, bias is the share of H in which
-    p_object > p_human minus the share of O in which p_human > p_object; equal ones count for neither.
+    H are a name's sentences with who, whose or whom, O those with that or which. With p_object = max(that, which)
+    and p_human = max(who, whose, whom), the bias is the share of H in which p_object > p_human minus the share of O in
+    which p_human > p_object; ties count for neither.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         ``name pronoun that which who whose whom`` from `relative_probabilities`.
     names : sequence of str, optional
-        Which names, in this order; by default all that the frame knows of.
+        The names to report, in this order; by default all names of the frame.
     seed, n_resamples, confidence
-        Of the bootstrap, which resamples H and O apart, sentence by sentence.
+        Of the bootstrap, which resamples the sentences of H and of O separately.
 
     Returns
     -------
     pandas.DataFrame
-        ``name n_human n_object bias ci_low ci_high n_left_out reason``: the sentences of H and of O with all
-        probabilities; bias from −1 (always the person) to 1 (always the thing); the sentences without
-        probabilities. Without a sentence in H or in O there is no bias; with one sentence in either, or if all of H and
-        all of O come out alike, no interval; reason says so. For several names together give them one name.
+        ``name n_human n_object bias ci_low ci_high n_left_out reason``, one row per name: the sizes of H and O, the
+        bias from −1 (always a person) to 1 (always a thing), its interval and the number of sentences without
+        probabilities. There is no bias if H or O is empty, and no interval if either has a single sentence or all
+        sentences of a kind agree; ``reason`` says so. To pool names, give them one name.
 
     Raises
     ------
     ValueError
-        If a column is missing, a pronoun is none of the five, the rows are of several models, or `names` are no list.
+        If a column is missing, a pronoun is unknown, the rows belong to several models, or `names` is not a list.
     TypeError
-        If probabilities are texts.
+        If probabilities are strings.
 
     Examples
     --------
-    Of three human sentences the model prefers the thing in one, of two object sentences the person in one:
+    The model prefers a thing in one of three human sentences, and a person in one of two object sentences:
 
     >>> columns = ["pronoun", "that", "which", "who", "whose", "whom"]
     >>> rows = [("who", 0.2, 0.2, 0.3, 0.01, 0.02), ("who", 0.5, 0.1, 0.3, 0.01, 0.02), ("who", 0.3, 0.1, 0.3, 0, 0)]
@@ -164,27 +168,27 @@ def object_bias(frame, *, names=None, seed=0, n_resamples=2000, confidence=0.95)
     return table[["name", "n_human", "n_object", "bias", "ci_low", "ci_high", "n_left_out", "reason"]]
 
 
-def count_relatives(relatives, *, names=None):
-    """Count the relative pronouns of each name, like the study's Figures 8 to 10.
+def count_relatives(relatives: pd.DataFrame, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Count the relative pronouns of each name, as in the study's Figures 8 to 10.
 
     Parameters
     ----------
     relatives : pandas.DataFrame
-        ``name pronoun`` from `find_relatives` and, for several, ``corpus``.
+        From `find_relatives`; with a column ``corpus`` if there are several corpora.
     names : sequence of str, optional
-        Which names, in this order; by default all that the frame knows of.
+        The names to report, in this order; by default all names of the frame.
 
     Returns
     -------
     pandas.DataFrame
-        ``name that which who whose whom n share_object``, after ``corpus`` if there is one; share_object is the share
-        of that and which, NaN for a name without a pronoun.
+        ``name that which who whose whom n share_object``, preceded by ``corpus`` if given; share_object is the share
+        of that and which, NaN for a name without pronouns.
 
     Raises
     ------
     ValueError
-        If a column is missing, a pronoun is none of the five, the rows are of several models, a corpus has no name, or
-        `names` are no list.
+        If a column is missing, a pronoun is unknown, the rows belong to several models, a corpus is missing, or `names`
+        is not a list.
 
     Examples
     --------
@@ -208,8 +212,8 @@ def count_relatives(relatives, *, names=None):
     return _for_each_corpus(relatives, count)
 
 
-def count_pronouns(counts):
-    """Sum the counts of `count_relatives` over names, like the study's Table 4.
+def count_pronouns(counts: pd.DataFrame) -> pd.DataFrame:
+    """Sum the counts of `count_relatives` over names, as in the study's Table 4.
 
     Parameters
     ----------
@@ -219,12 +223,12 @@ def count_pronouns(counts):
     Returns
     -------
     pandas.DataFrame
-        ``pronoun count count_without_human``, after ``corpus`` if there is one; the last without the name human.
+        ``pronoun count count_without_human``, preceded by ``corpus`` if given; the last leaves out the name "human".
 
     Raises
     ------
     ValueError
-        If a column is missing, or a corpus has no name.
+        If a column or a corpus is missing.
 
     Examples
     --------
@@ -241,32 +245,32 @@ def count_pronouns(counts):
     return _for_each_corpus(counts, add_up)
 
 
-def correlate_with_frequency(bias, counts, *, confidence=0.95):
-    """Correlate bias with the share of object pronouns in a corpus, over names, like the study's Table 5.
+def correlate_with_frequency(bias: pd.DataFrame, counts: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Correlate bias with the share of object pronouns in a corpus, over names, as in the study's Table 5.
 
-    The study scores sentences of one corpus and counts in the corpora that the models were trained on; counts of
-    several corpora are summed before shares are taken.
+    The study scores sentences of one corpus and counts pronouns in the corpora that the models were trained on. Counts
+    of several corpora are summed before shares are taken.
 
     Parameters
     ----------
     bias : pandas.DataFrame
-        ``name bias`` from `object_bias` and, for several, ``model``.
+        From `object_bias`; with a column ``model`` if there are several models.
     counts : pandas.DataFrame
         From `count_relatives`.
     confidence : float
-        Of the intervals, see `biaslib.stats.correlation`; they are over names, and take each bias as exact.
+        Of the intervals (see `biaslib.stats.correlation`), which are over names and take each bias as exact.
 
     Returns
     -------
     pandas.DataFrame
-        ``names method correlation ci_low ci_high p_value n n_left_out reason``, after ``model`` if there is one:
-        Pearson's r and Spearman's ρ over all names and "without human"; the names without a bias or a count are left
-        out. reason says why there is no correlation.
+        ``names method correlation ci_low ci_high p_value n n_left_out reason``, preceded by ``model`` if given:
+        Pearson's r and Spearman's ρ over names "all" and "without human". Names without a bias or without pronouns are
+        left out; ``reason`` says why a correlation is undefined.
 
     Raises
     ------
     ValueError
-        If a column is missing, a name comes twice, or a model has no name.
+        If a column is missing, a name occurs twice, or a model is missing.
 
     Examples
     --------
@@ -284,7 +288,7 @@ def correlate_with_frequency(bias, counts, *, confidence=0.95):
     rows = []
     for model, part in [(None, bias)] if "model" not in bias else bias.groupby("model", sort=False, observed=True):
         if part["name"].duplicated().any():
-            raise ValueError("a name comes twice in bias: give a column model, or the rows of one model")
+            raise ValueError("a name occurs twice in bias; give the rows of one model, or a column model")
         for which, chosen in (("all", part), ("without human", part[part["name"] != HUMAN_NAME])):
             pairs = pd.DataFrame({"x": chosen["name"].map(share).to_numpy(float), "y": chosen["bias"].to_numpy(float)})
             usable = pairs.dropna()
@@ -297,20 +301,28 @@ def correlate_with_frequency(bias, counts, *, confidence=0.95):
 
 
 def sample_perplexity(
-    lm, sentences, n=1000, seed=0, *, n_resamples=2000, confidence=0.95, batch_tokens=None, progress=False
-):
-    """Compute the pseudo-perplexity of a sample of sentences, like the study's Table 6 (Salazar et al. 2020, Eq. 4).
+    lm,
+    sentences: Sequence[str],
+    n: int = 1000,
+    seed: int = 0,
+    *,
+    n_resamples: int = 2000,
+    confidence: float = 0.95,
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> Perplexity:
+    """Compute the pseudo-perplexity of a sample of sentences, as in the study's Table 6 (Salazar et al. 2020, Eq. 4).
 
-    Every token is masked in turn. The figures that the study prints (1.06 to 1.11) are out of reach that way, for any
-    model: at 1.1 each token would have a probability of .91 on average.
+    Each token is masked in turn. No model reaches the figures that the study prints (1.06 to 1.11) this way: at 1.1
+    the geometric mean of the tokens' probabilities would be .91.
 
     Parameters
     ----------
     lm : MaskedLM
     sentences : sequence of str
-        Equal ones count once.
+        Repeated sentences count once.
     n : int
-        How many are drawn, without replacement; all if there are fewer.
+        Number of sentences drawn, without replacement; all if there are fewer.
     seed : int
         Of the draw and of the bootstrap.
     n_resamples, confidence
@@ -321,14 +333,14 @@ def sample_perplexity(
     Returns
     -------
     Perplexity
-        Without a sentence that could be scored, pppl is NaN and reasons says why.
+        If no sentence could be scored, pppl is NaN and reasons says why.
 
     Raises
     ------
     ValueError
-        If `n` is no whole number from 1 up.
+        If `n` is not a positive whole number.
     TypeError
-        If `sentences` is one text.
+        If `sentences` is not a list of strings.
 
     Examples
     --------
@@ -338,13 +350,10 @@ def sample_perplexity(
     (2, True)
     """
     check_count(n, "n")
-    if isinstance(sentences, str):
-        raise TypeError("sentences is one text: give a list of texts, [text]")
-    different = pd.Series(list(dict.fromkeys(sentences)), dtype=object)
+    different = list(dict.fromkeys(as_sentences(sentences)))
     drawn = np.sort(np.random.default_rng(seed).choice(len(different), min(n, len(different)), replace=False))
-    scored = scoring.pseudo_log_likelihood(
-        lm, different.iloc[drawn].tolist(), batch_tokens=batch_tokens, progress=progress
-    )
+    sample = [different[number] for number in drawn]
+    scored = scoring.pseudo_log_likelihood(lm, sample, batch_tokens=batch_tokens, progress=progress)
     left_out = scored.loc[scored["reason"] != "", "reason"]
     usable = scored[scored["reason"] == ""]
     reasons = scoring.count_reasons(left_out)
@@ -353,9 +362,8 @@ def sample_perplexity(
     samples = (usable["pll"].to_numpy(), usable["n_tokens"].to_numpy())
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     low, high = stats.bootstrap_interval(samples, _perplexity, paired=True, **options)
-    return Perplexity(
-        float(_perplexity(*samples)), low, high, len(usable), int(samples[1].sum()), len(left_out), reasons
-    )
+    pppl, n_tokens = float(_perplexity(*samples)), int(usable["n_tokens"].sum())
+    return Perplexity(pppl, low, high, len(usable), n_tokens, len(left_out), reasons)
 
 
 def _masked_sentences(relatives):
@@ -368,43 +376,43 @@ def _masked_sentences(relatives):
 
 
 def _score_in_portions(lm, sentences, batch_tokens, progress):
-    """Score sentences in the order of their length, so that each portion's batches are full."""
+    """Score different sentences, longest first so that each portion's batches are full; index them by sentence."""
     from tqdm import tqdm
 
-    order = sorted(range(len(sentences)), key=lambda number: len(sentences[number]), reverse=True)
-    scores = {column: np.full(len(sentences), np.nan) for column in PRONOUNS}
-    reasons = np.full(len(sentences), "", dtype=object)
+    longest_first = sorted(sentences, key=len, reverse=True)
+    # The first part gives an empty frame its columns.
+    parts = [_score(lm, [], batch_tokens)]
     with tqdm(total=len(sentences), disable=not progress, desc=lm.name, unit="sentence") as bar:
-        for start in range(0, len(order), _SENTENCES_AT_ONCE):
-            some = np.array(order[start : start + _SENTENCES_AT_ONCE])
-            unfit = _why_unfit(lm, [sentences[number] for number in some])
-            reasons[some] = unfit
-            fit = some[np.array(unfit, dtype=object) == ""]
-            _score(lm, [sentences[number] for number in fit], fit, scores, reasons, batch_tokens)
-            bar.update(len(some))
-    return pd.DataFrame({**scores, "reason": reasons})
+        for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
+            portion = longest_first[start : start + _SENTENCES_AT_ONCE]
+            parts.append(_score(lm, portion, batch_tokens))
+            bar.update(len(portion))
+    return pd.concat(parts)
 
 
-def _score(lm, sentences, places, scores, reasons, batch_tokens):
-    scored = scoring.mask_probabilities(lm, sentences, PRONOUNS, batch_tokens=batch_tokens)
-    values = scored["probability"].to_numpy().reshape(-1, len(PRONOUNS))
-    why = scored["reason"].to_numpy(object).reshape(-1, len(PRONOUNS))
-    for place, row, causes in zip(places, values, why, strict=True):
-        reasons[place] = _reason(causes)
-        if not reasons[place]:
-            for column, value in zip(PRONOUNS, row, strict=True):
-                scores[column][place] = value
+def _score(lm, sentences, batch_tokens):
+    """Give the probabilities of the pronouns in each sentence, all or none, and the reason."""
+    unfit = dict(zip(sentences, _why_unfit(lm, sentences), strict=True))
+    fit = [sentence for sentence in sentences if not unfit[sentence]]
+    scored = scoring.mask_probabilities(lm, fit, PRONOUNS, batch_tokens=batch_tokens)
+    by_sentence = (len(fit), len(PRONOUNS))
+    probabilities = scored["probability"].to_numpy(float).reshape(by_sentence)
+    reasons = [_common_reason(of_words) for of_words in scored["reason"].to_numpy(object).reshape(by_sentence)]
+    table = pd.DataFrame(probabilities, index=fit, columns=PRONOUNS).assign(reason=np.array(reasons, dtype=object))
+    table.loc[table["reason"] != "", list(PRONOUNS)] = np.nan
+    table = table.reindex(sentences)
+    return table.assign(reason=table["reason"].fillna(unfit))
 
 
-def _reason(causes):
-    """Say why a sentence has not all five; a cause that they share is the sentence's."""
-    if len(set(causes)) == 1:
-        return causes[0]
-    return "; ".join(f"{pronoun}: {cause}" for pronoun, cause in zip(PRONOUNS, causes, strict=True) if cause)
+def _common_reason(reasons):
+    """Say why a sentence lacks probabilities: the reason that its words share, or that of each word."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    return "; ".join(f"{pronoun}: {reason}" for pronoun, reason in zip(PRONOUNS, reasons, strict=True) if reason)
 
 
 def _why_unfit(lm, masked):
-    """Say which sentences cannot be masked, such as one that holds a mask already; one bad line ends no run."""
+    """Say why sentences cannot be scored, such as one with a mask of its own: one bad sentence must not end a run."""
     try:
         mask_positions(lm, masked)
     except ValueError as error:
@@ -418,12 +426,12 @@ def _why_unfit(lm, masked):
 def _kinds(pronouns):
     unknown = sorted(map(repr, set(pronouns) - set(KIND_OF)))
     if unknown:
-        raise ValueError(f"unknown relative pronoun {', '.join(unknown)}; known: {', '.join(PRONOUNS)}")
+        raise ValueError(f"unknown relative pronoun {listed(unknown)}; use one of {listed(PRONOUNS)}")
     return pronouns.map(KIND_OF).to_numpy(object)
 
 
 def _bias(samples, options):
-    """Give n_human, n_object, bias, its interval and why there is no bias or no interval."""
+    """Return n_human, n_object, bias, its interval and why there is no bias or no interval."""
     sizes = [len(sample) for sample in samples]
     missing = [f"no sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 0]
     if missing:
@@ -431,7 +439,7 @@ def _bias(samples, options):
     bias = float(_difference_of_means(*samples))
     why = [f"one sentence {which}" for size, which in zip(sizes, _WITH, strict=True) if size == 1]
     if not why and all((sample == sample[0]).all() for sample in samples):
-        why = ["all sentences of a kind come out alike"]
+        why = ["all sentences of a kind agree"]
     if why:
         return *sizes, bias, np.nan, np.nan, f"no interval: {', '.join(why)}"
     return *sizes, bias, *stats.bootstrap_interval(tuple(samples), _difference_of_means, **options), ""
@@ -446,12 +454,12 @@ def _perplexity(pll, n_tokens, axis=-1):
 
 
 def _for_each_corpus(frame, compute):
-    """Compute a frame from the rows of each corpus, and put them together after a column corpus, if there is one."""
+    """Compute a frame for each corpus and stack them, with a first column corpus, if the frame has one."""
     if "corpus" not in frame:
         return compute(frame)
     _refuse_missing(frame, "corpus")
     groups = frame.groupby("corpus", sort=False, observed=True)
-    # Of an empty frame, the columns are to be known nevertheless.
+    # An empty frame gives an empty table with the right columns.
     parts = {corpus: compute(rows) for corpus, rows in groups} or {"": compute(frame).iloc[:0]}
     for corpus, part in parts.items():
         part.insert(0, "corpus", pd.Series(corpus, part.index))
@@ -461,18 +469,17 @@ def _for_each_corpus(frame, compute):
 def _refuse_several_models(frame):
     models = frame["model"].unique().tolist() if "model" in frame else []
     if len(models) > 1:
-        said = ", ".join(map(str, models))
-        raise ValueError(f"the frame has rows of {len(models)} models ({said}), not to be mixed: give those of one")
+        raise ValueError(f"the frame has rows of {len(models)} models ({listed(models)}); give those of one")
 
 
 def _refuse_missing(frame, column):
     n_missing = int(frame[column].isna().sum()) if column in frame else 0
     if n_missing:
-        raise ValueError(f"the column {column} has no value in {n_missing} of {len(frame)} rows: fill it in")
+        raise ValueError(f"the column {column} has no value in {n_missing} of {len(frame)} rows; fill it in")
 
 
 def _refuse_texts(frame, columns):
     others = [column for column in columns if not pd.api.types.is_numeric_dtype(frame[column])]
     texts = [column for column in others if frame[column].map(lambda value: isinstance(value, str)).any()]
     if texts:
-        raise TypeError(f"the column(s) {', '.join(texts)} hold texts, not numbers: convert them")
+        raise TypeError(f"the columns must hold numbers, not strings: {listed(texts)}; convert them")
