@@ -19,13 +19,9 @@ from .gender_retention import replace_names as replace_names
 from .gender_retention import retention as retention
 from .gender_retention import with_native_names as with_native_names
 from .gendered_sentences import balance as balance
-from .gendered_sentences import by_gender as by_gender
 from .gendered_sentences import count_labels as count_labels
-from .gendered_sentences import gender_likelihoods as gender_likelihoods
 from .gendered_sentences import gender_sentences as gender_sentences
 from .gendered_sentences import label_gender as label_gender
-from .gendered_sentences import length_matched as length_matched
-from .gendered_sentences import tokenizer_coverage as tokenizer_coverage
 from .gendered_sentences import usable as usable
 from .gendered_sentences import word_sentences as word_sentences
 from .gendered_words import count_pairs as count_pairs
@@ -67,6 +63,10 @@ from .relatives import count_relatives as count_relatives
 from .relatives import object_bias as object_bias
 from .relatives import relative_probabilities as relative_probabilities
 from .relatives import sample_perplexity as sample_perplexity
+from .scored_sentences import by_gender as by_gender
+from .scored_sentences import gender_likelihoods as gender_likelihoods
+from .scored_sentences import length_matched as length_matched
+from .scored_sentences import tokenizer_coverage as tokenizer_coverage
 from .sentiment import SENTIMENTS as SENTIMENTS
 from .sentiment import compare_shares as compare_shares
 from .sentiment import sentiment_shares as sentiment_shares
