@@ -26,9 +26,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from biaslib import __version__
-from biaslib._provenance import data_fingerprint
+from biaslib._provenance import data_fingerprint, sha256_of_file
 from biaslib.compute.cluster import connected, each_result
-from biaslib.io.pieces import Piece, pyarrow, sha256_of_file
+from biaslib.io.corpora import Piece
 
 _MANIFEST, _SECONDS = "manifest.json", "seconds.json"
 _OWN = re.compile(r"shard-\d{5,}\.parquet|manifest\.json|seconds\.json|\.[^/]+\.part")
@@ -149,7 +149,7 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
     """
     start = time.perf_counter()
     items, out = list(items), Path(out)
-    pyarrow()
+    _pyarrow()
     plan = _plan(items, identity)
     with _locked(out):
         place, note = _place(out, plan)
@@ -196,7 +196,7 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
     --------
     >>> read_shards("scores/books")  # doctest: +SKIP
     """
-    pa = pyarrow()
+    pa = _pyarrow()
     tables, counts = [], {}
     for table, own in _tables(out, columns):
         tables.append(table)
@@ -448,9 +448,19 @@ def _score(work, version, item):
         return _Scored(content, len(frame), _counts(frame.attrs), time.perf_counter() - start)
 
 
+def _pyarrow():
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"shards are Parquet files, which need pyarrow ({error}): pip install pyarrow"
+        ) from None
+    return pyarrow
+
+
 def _parquet(frame):
     """Give a frame as the bytes of a Parquet file, without what pandas adds of itself."""
-    pa = pyarrow()
+    pa = _pyarrow()
     from pyarrow import parquet
 
     names = list(frame.columns)
@@ -559,7 +569,7 @@ def _tables(run, columns):
 
 
 def _with_number(table, number):
-    pa = pyarrow()
+    pa = _pyarrow()
     return table.add_column(0, "shard", pa.array([number] * table.num_rows, pa.int32()))
 
 

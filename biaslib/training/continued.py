@@ -21,7 +21,7 @@ import pandas as pd
 
 from biaslib import scoring
 from biaslib._provenance import data_fingerprint, versions
-from biaslib.io.documents import read_documents
+from biaslib.io.corpora import read_documents
 from biaslib.scoring.models import load_masked_lm, quiet_transformers, release_memory, resolve_device
 from biaslib.training._blocks import (
     NOT_ASKED,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from biaslib import scoring
-from biaslib.io.documents import read_documents
+from biaslib.io.corpora import read_documents
 from biaslib.stats.intervals import bootstrap_interval
 from biaslib.training._blocks import check_data_settings, held_out_block, make_masking, prepare_blocks
 

@@ -25,7 +25,8 @@ from squares_for_tests import ITEMS, MANY, squares
 
 from biaslib import compute
 from biaslib.compute import cluster, iterate_shards, read_shards, run_shards, shards
-from biaslib.io import Piece, cut_files, open_piece
+from biaslib.io import Piece, corpus_fingerprint, cut_files
+from biaslib.io._text_files import open_text
 
 pytest.importorskip("pyarrow")
 SAME = {"power": 2}
@@ -456,7 +457,7 @@ def test_a_worker_with_another_model_of_that_name_is_refused(demo):
 def text_of(items):
     parts = []
     for piece in (piece for item in items for piece in item):
-        with open_piece(piece) as file:
+        with open_text(piece.path, start=piece.start, stop=piece.stop) as file:
             parts.append(file.read())
     return "".join(parts)
 
@@ -502,7 +503,7 @@ def test_a_piece_is_never_in_memory_as_a_whole(tmp_path, stop):
     path = tmp_path / "a.txt"
     path.write_bytes("– dog\n".encode() * 1_250_000)
     tracemalloc.start()
-    with open_piece(Piece(str(path), 8, stop)) as file:
+    with open_text(path, start=8, stop=stop) as file:
         n_lines = sum(line == "– dog\n" for line in file)
     assert n_lines == ((stop or path.stat().st_size) - 8) // 8
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
@@ -543,13 +544,13 @@ def test_the_fingerprint_of_a_corpus_is_of_names_and_contents(tmp_path):
     paths = [tmp_path / name for name in ("a.txt", "b.txt")]
     for path in paths:
         path.write_text(path.name)
-    before = io.corpus_fingerprint(paths)
-    assert io.corpus_fingerprint(paths) == before
-    assert io.corpus_fingerprint(paths[::-1]) != before
+    before = corpus_fingerprint(paths)
+    assert corpus_fingerprint(paths) == before
+    assert corpus_fingerprint(paths[::-1]) != before
     paths[0].write_text("A.txt")
-    assert io.corpus_fingerprint(paths) != before
+    assert corpus_fingerprint(paths) != before
     with pytest.raises(FileNotFoundError, match="absent"):
-        io.corpus_fingerprint([tmp_path / "absent"])
+        corpus_fingerprint([tmp_path / "absent"])
     with pytest.raises(ValueError, match="no file"):
         cut_files([])
     with pytest.raises(ValueError, match="shard_bytes"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslib.io import corpora, corpus_files, read_texts, sentence_spans
+from biaslib.io import corpora, corpus_files, cut_files, read_documents, read_texts, sentence_spans
 
 
 def sentences(text):
@@ -75,7 +75,7 @@ def test_every_format_gives_the_same_texts(tmp_path):
     pd.DataFrame({"id": range(3), "text": [rows[0], None, rows[2]]}).to_parquet(parquet)
     assert list(read_texts([plain, tmp_path / "a2.txt.gz"])) == [rows[0], rows[0]]
     assert list(read_texts(lines)) == rows
-    assert list(read_texts(str(tmp_path / "b2.jsonl.gz"), column="body")) == rows
+    assert list(read_texts(str(tmp_path / "b2.jsonl.gz"), text_column="body")) == rows
     # A missing text is an empty one: rows keep their numbers.
     assert list(read_texts(parquet)) == rows
 
@@ -89,18 +89,24 @@ def test_parquet_comes_in_batches(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("a.jsonl", b'{"text": "x"}\n{"text"\n', {}, "line 2 is not JSON"),
-        ("a.jsonl", b'["x"]\n', {}, "line 1 is not an object"),
-        ("a.jsonl", b"\n" + b"[" * 100_000, {}, r"a\.jsonl', line 2 is not JSON"),
-        ("a.jsonl", b'{"n": ' + b"9" * 5_000 + b"}", {}, r"a\.jsonl', line 1 is not JSON"),
-        ("a.jsonl", b'{"text": "A \\ud800 dog."}', {}, r"a\.jsonl', line 1 holds half a character"),
-        ("a.jsonl", b'{"body": "x"}\n', {}, "has no field 'text', it has body: call the one that is meant 'text', or"),
-        ("a.jsonl", b'{"text": 3}\n', {}, "holds 3, which is not a text"),
+        ("a.jsonl", b'{"text": "x"}\n{"text"\n', {}, "line 2 of .* is not readable JSON"),
+        ("a.jsonl", b'["x"]\n', {}, "line 1 of .* is not a JSON object"),
+        ("a.jsonl", b"\n" + b"[" * 100_000, {}, r"line 2 of '.*a\.jsonl' is not readable JSON"),
+        ("a.jsonl", b'{"n": ' + b"9" * 5_000 + b"}", {}, r"line 1 of '.*a\.jsonl' is not readable JSON"),
+        (
+            "a.jsonl",
+            b'{"text": "A \\ud800 dog."}',
+            {},
+            r"line 1 of '.*a\.jsonl' .*surrogates not allowed",
+        ),
+        ("a.jsonl", b'{"body": "x"}\n', {}, "expected the field 'text', found 'body'"),
+        ("a.jsonl", b'{"text": 3}\n', {}, "line 1 of .*: text is 3, not text"),
         ("a.parquet", b"no parquet", {}, "is not Parquet"),
-        ("a.txt", b"caf\xe9 and more", {}, "is not UTF-8"),
-        ("a.txt.gz", b"no gzip", {}, "is damaged gzip"),
+        ("a.txt", b"caf\xe9 and more", {}, "is not UTF-8 text"),
+        ("a.txt.gz", b"\x1f\x8bno gzip", {}, "is damaged gzip"),
         ("a.txt.gz", gzip.compress(b"The dog ran. " * 99, mtime=0)[:-9], {}, "is damaged gzip"),
-        ("a.txt", b"The dog ran.", {"column": "text"}, "text files have no columns"),
+        ("a.csv", b"body,id\nx,1\n", {}, "has the columns 'body', 'id' but needs 'text'"),
+        ("a.md", b"The dog ran.", {}, "rename it to .txt"),
     ],
 )
 def test_bad_files_are_named(tmp_path, name, content, options, message):
@@ -111,10 +117,10 @@ def test_bad_files_are_named(tmp_path, name, content, options, message):
 
 def test_a_wrong_column_of_parquet_is_named(tmp_path):
     pd.DataFrame({"body": ["x"], "n": [1]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match="has no column 'text', it has body, n"):
+    with pytest.raises(ValueError, match="has the columns 'body', 'n' but needs 'text'"):
         list(read_texts(tmp_path / "a.parquet"))
-    with pytest.raises(ValueError, match="holds 1, which is not a text"):
-        list(read_texts(tmp_path / "a.parquet", column="n"))
+    with pytest.raises(ValueError, match=r"record 1 of .*: n is 1, not text"):
+        list(read_texts(tmp_path / "a.parquet", text_column="n"))
 
 
 def test_damaged_parquet_is_named(tmp_path):
@@ -153,9 +159,9 @@ def test_files_of_a_corpus(tmp_path):
         "animal_sentences.txt",
     ]
     assert corpus_files("") == corpus_files([]) == []
-    with pytest.raises(FileNotFoundError, match="no file lies in the folder"):
+    with pytest.raises(FileNotFoundError, match="no file in the folder"):
         corpus_files(tmp_path / "folder")
-    with pytest.raises(FileNotFoundError, match=r"no corpus .*absent.*'animal_sentences'"):
+    with pytest.raises(FileNotFoundError, match=r"no file 'absent': .*'animal_sentences'"):
         corpus_files("absent")
 
 
@@ -178,5 +184,22 @@ def test_what_a_folder_leaves_out_is_said(tmp_path):
         assert corpus_files(tmp_path) == [tmp_path / "a.txt"]
     assert said[0].filename == __file__
     (tmp_path / "broken").symlink_to(tmp_path / "absent")
-    with pytest.raises(FileNotFoundError, match="broken' leads to no file"):
+    with pytest.raises(FileNotFoundError, match="broken' is broken"):
         corpus_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'id,text\n1,"The dog, who barked, slept."\n2,NA\n'),
+        ("a.tsv", "id\ttext\n1\tThe dog, who barked, slept.\n2\tNA\n"),
+        ("a.json", '[{"text": "The dog, who barked, slept."}, {"text": "NA"}]'),
+        ("a.csv.gz", "text;id\nThe dog, who barked, slept.;1\nNA;2\n"),
+    ],
+)
+def test_tables_are_read_and_cut_as_tables(tmp_path, name, content):
+    data = content.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    texts = ["The dog, who barked, slept.", "NA"]
+    assert list(read_texts(tmp_path / name)) == read_documents(tmp_path / name) == texts
+    assert [text for shard in cut_files([tmp_path / name], shard_bytes=1) for text in read_texts(shard)] == texts

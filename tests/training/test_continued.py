@@ -455,8 +455,8 @@ def test_two_processes_train_as_one_with_the_whole_batch(undisturbed, tmp_path):
             {"texts": ["犬犬"] * 5 + ["猫猫猫猫", "馬 馬 馬"], "held_out": 0.5, "mask_probability": 1.0},
             "too little text",
         ),
-        ({"texts": ["he is", 3]}, "is 3, not a text"),
-        ({"texts": "no/such.txt"}, "no file 'no/such.txt': check the path"),
+        ({"texts": ["he is", 3]}, "entry 1 of texts must be a string, not 3"),
+        ({"texts": "no/such.txt"}, "no file 'no/such.txt': give a file"),
         ({"texts": "He is a nurse."}, "give texts as a list"),
         ({"texts": ["a.txt", "b.txt"]}, "no file 'a.txt'"),
         ({"texts": pd.DataFrame({"text": ["he"]})}, "one column of a frame"),
@@ -524,7 +524,8 @@ WRITTEN = {
     "a.ndjson.gz": '{"text": "He said “no”, twice."}\n{"text": "NA"}',
     "a.csv": '\ufeffid,text\n1,"He said “no”, twice."\n2,NA\n',
     "a.CSV.GZ": 'text\n"He said “no”, twice."\nNA\n',
-    "a.tsv": "text\tid\nHe said “no”, twice.\t1\nNA\n",
+    "a.tsv": "text\tid\nHe said “no”, twice.\t1\nNA\t\n",
+    "a.json": '[{"text": "He said “no”, twice."}, {"text": "NA"}]',
 }
 
 
@@ -532,14 +533,16 @@ WRITTEN = {
 def test_every_kind_of_file_is_read(tmp_path, name):
     write(tmp_path / name, WRITTEN[name])
     assert read_documents(tmp_path / name) == TWO
-    assert read_documents([str(tmp_path / name)] * 2) == TWO * 2
+    assert read_documents([str(tmp_path / name), "queer_news_sample"])[:2] == TWO
+    with pytest.raises(ValueError, match="twice: keep one"):
+        read_documents([str(tmp_path / name)] * 2)
 
 
 def test_what_is_empty_is_kept_to_be_counted(tmp_path):
     assert read_documents(write(tmp_path / "a.txt", "one\n\n two\n\n")) == ["one", "", "two", ""]
     assert read_documents(write(tmp_path / "b.txt", "")) == []
-    assert read_documents(write(tmp_path / "a.jsonl", '{"text": null}\n\n{"text": "x"}\n')) == ["", "", "x"]
-    assert read_documents(write(tmp_path / "a.csv", "text\n\none\n\n")) == ["", "one", ""]
+    assert read_documents(write(tmp_path / "a.jsonl", '{"text": null}\n\n{"text": "x"}\n')) == ["", "x"]
+    assert read_documents(write(tmp_path / "a.csv", "text,n\n,1\n\none,2\n")) == ["", "one"]
 
 
 def test_a_long_cell_and_a_quoted_line_break_are_read_whole(tmp_path):
@@ -555,7 +558,7 @@ def test_the_files_of_a_folder_are_read_by_name(tmp_path):
     write(tmp_path / "b.txt", "two"), write(tmp_path / "a.jsonl", '{"text": "one"}'), write(tmp_path / ".hidden", "x")
     assert read_documents(tmp_path) == ["one", "two"]
     write(tmp_path / "c.docx", "x")
-    with pytest.raises(ValueError, match=r"c\.docx' ends in none of \.txt"):
+    with pytest.raises(ValueError, match=r"c\.docx' does not end as that of text \(\.txt\)"):
         read_documents(tmp_path)
 
 
@@ -572,16 +575,16 @@ def test_a_sequence_of_texts_is_taken_as_it_is():
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("a.txt", b"caf\xe9", r"is not in UTF-8 \(byte 3\)"),
-        ("a.pdf", "x", "ends in none of"),
-        ("a.jsonl", '{"text": "x"}\n{"text"', "line 2 of .* is no JSON"),
-        ("a.jsonl", '{"body": "x"}', "has no field 'text'; it has body: set text_column"),
-        ("a.jsonl", "[1]", "has no field 'text'; it has no fields"),
-        ("a.jsonl", '{"text": 3}', "field 'text' in line 1 of .* is 3, not a text"),
-        ("a.csv", "body,id\nx,1", "has no column 'text'; it has body, id: set text_column"),
-        ("a.csv", "", "has no column 'text'; it has none"),
-        ("a.csv", "text\nShe came, saw, won", "line 2 of .* has 3 cells, its header 1: put quotation marks"),
-        ("a.csv", 'text\n"open', "line 2 of .* is no CSV"),
+        ("a.txt", b"caf\xe9", "line 1 of .* is not UTF-8 text"),
+        ("a.pdf", "x", "does not end as that of"),
+        ("a.jsonl", '{"text": "x"}\n{"text"', "line 2 of .* is not readable JSON"),
+        ("a.jsonl", '{"body": "x"}', "expected the field 'text', found 'body'"),
+        ("a.jsonl", "[1]", "line 1 of .* is not a JSON object"),
+        ("a.jsonl", '{"text": 3}', "line 1 of .*: text is 3, not text"),
+        ("a.csv", "body,id\nx,1", "has the columns 'body', 'id' but needs 'text'"),
+        ("a.csv", "", "is empty"),
+        ("a.csv", "text\nShe came, saw, won", "line 2 of .*: expected 1 fields, found 3; put quotation marks"),
+        ("a.csv", 'text\n"open', "begins in line 2 of .* a quotation mark too many or too few"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_in_one_line(tmp_path, name, content, says):
@@ -592,16 +595,16 @@ def test_a_file_that_cannot_be_read_is_named_in_one_line(tmp_path, name, content
 
 def test_damaged_gzip_and_an_empty_folder_are_named(tmp_path):
     whole = gzip.compress(b"he is here\n" * 99)
-    for number, damaged in enumerate((whole[:-9], b"no gzip", whole[:20] + b"\0\0\0" + whole[23:])):
+    for number, damaged in enumerate((whole[:-9], b"\x1f\x8bno gzip", whole[:20] + b"\0\0\0" + whole[23:])):
         (tmp_path / f"{number}.txt.gz").write_bytes(damaged)
         with pytest.raises(ValueError, match=rf"{number}\.txt\.gz' is damaged gzip"):
             read_documents(tmp_path / f"{number}.txt.gz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="no file lies in the folder"):
+    with pytest.raises(FileNotFoundError, match="no file in the folder"):
         read_documents(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("sample", io.SAMPLES)
+@pytest.mark.parametrize("sample", [name for name in io.SAMPLES if name.startswith("queer")])
 def test_samples_are_many_different_sentences_about_many_identities(sample):
     texts = read_documents(sample)
     assert len(set(texts)) == len(texts) > 90
