@@ -15,9 +15,7 @@ from .gap_f1 import chance_f1 as chance_f1
 from .gap_f1 import compare_gap as compare_gap
 from .gap_f1 import gap_scores as gap_scores
 from .gender_retention import find_genders as find_genders
-from .gender_retention import replace_names as replace_names
 from .gender_retention import retention as retention
-from .gender_retention import with_native_names as with_native_names
 from .gendered_sentences import balance as balance
 from .gendered_sentences import count_labels as count_labels
 from .gendered_sentences import gender_sentences as gender_sentences
@@ -40,6 +38,8 @@ from .mbe import meta_evaluation as meta_evaluation
 from .mbe import score_with_interval as score_with_interval
 from .mbe import sentence_preferences as sentence_preferences
 from .mbe import similarity_curve as similarity_curve
+from .native_names import replace_names as replace_names
+from .native_names import with_native_names as with_native_names
 from .pairs import CHANGE_COLUMNS as CHANGE_COLUMNS
 from .pairs import ScoreChange as ScoreChange
 from .pairs import StereotypeScore as StereotypeScore
