@@ -2,21 +2,20 @@
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from biaslib import scoring
+from biaslib._checks import check_choice, check_columns
 from biaslib.io.pairs import CANDIDATES, blank_spans, read_stereoset
 from biaslib.metrics._pair_counts import (
-    check_choice,
-    check_score_columns,
     count_reasons,
-    numbered,
-    numbers,
-    or_none,
-    stacked,
-    with_holm,
+    insert_holm,
+    none_if_nan,
+    score_column,
+    stack_by,
 )
 from biaslib.stats.hypothesis_tests import sign_test
 from biaslib.stats.intervals import bootstrap_interval
@@ -31,30 +30,29 @@ class Stereoset:
     Attributes
     ----------
     ss : float or None
-        Per cent of the items in which the stereotype is preferred to the anti-stereotype, averaged over terms.
+        Percentage of items in which the stereotype is preferred to the anti-stereotype, averaged over terms.
     lms : float or None
-        Per cent of the meaningful candidates that are preferred to the unrelated one, averaged over terms.
+        Percentage of meaningful candidates preferred to the unrelated one, averaged over terms.
     icat : float or None
         lms · min(ss, 100 − ss) / 50.
     ss_low, ss_high, lms_low, lms_high, icat_low, icat_high : float
-        95 % bootstrap intervals, over different items.
+        95 % bootstrap intervals over distinct items.
     p_value : float
-        Exact binomial test of the items for the stereotype against those for the anti-stereotype, whatever their
-        terms, ties left out; two-sided, NaN without any. A repeated item is one observation.
+        Two-sided exact binomial test of items preferring the stereotype against those preferring the anti-stereotype,
+        whatever their terms, without ties; NaN if there are none. A repeated item is one observation.
     n, n_terms, n_different, n_tested : int
-        Items with scores, their terms, the different items, and those of them that are no tie.
+        Numbers of items with scores, of their terms, of distinct items, and of distinct items that are not ties.
     ties, unrelated_ties : int
-        Items whose stereotype and anti-stereotype score the same, and comparisons with the unrelated candidate in
-        which the two do.
+        Numbers of items whose stereotype and anti-stereotype score the same, and of ties with the unrelated candidate.
     duplicates : int
-        Items with scores that have been there before.
+        Number of items with scores that repeat an earlier one.
     left_out : dict of str to int
-        How many items have no score, by reason.
+        Number of items without a score, by reason.
     by_term : pandas.DataFrame
         ``term n ss lms ties``.
     by_type : pandas.DataFrame
-        The fields from `ss` to `duplicates` for each ``group``, a bias type, with ``p_holm`` and ``n_left_out``; empty
-        if the items have none.
+        The fields from `ss` to `duplicates` for each bias type, the ``group``, with ``p_holm`` and ``n_left_out``;
+        empty if the items have no bias types.
     """
 
     ss: float | None
@@ -78,16 +76,23 @@ class Stereoset:
     by_term: pd.DataFrame
     by_type: pd.DataFrame
 
-    def to_frame(self):
-        """Give all scores as rows: ``by group ss lms icat …``, over all items first, then by bias type."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return all scores as rows: ``by group ss lms icat …``, over all items first, then by bias type."""
         names = [field.name for field in fields(self) if field.name not in ("left_out", "by_term", "by_type")]
         whole = {name: getattr(self, name) for name in names}
         whole |= {"group": "all", "p_holm": self.p_value, "n_left_out": sum(self.left_out.values())}
         parts = {"all": pd.DataFrame([whole])[self.by_type.columns], "bias_type": self.by_type}
-        return stacked(parts).astype(dict.fromkeys(names[:3], float))
+        return stack_by(parts).astype(dict.fromkeys(names[:3], float))
 
 
-def score_stereoset(lm, items, *, variant="default", batch_tokens=None, progress=False):
+def score_stereoset(
+    lm,
+    items: pd.DataFrame | str | Path,
+    *,
+    variant: str = "default",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
     """Score the candidates of StereoSet's intrasentence items (Nadeem et al. 2021).
 
     Parameters
@@ -95,20 +100,20 @@ def score_stereoset(lm, items, *, variant="default", batch_tokens=None, progress
     lm : MaskedLM
         From `biaslib.scoring.load_masked_lm`.
     items : pandas.DataFrame, str or Path
-        From `read_stereoset`, or what it takes; needed are ``target context stereotype anti_stereotype unrelated``.
+        From `read_stereoset`, or its input, with the columns ``target context stereotype anti_stereotype unrelated``.
         An item with a ``reason`` is not scored.
     variant : {"default", "released"}
-        A candidate of several pieces has, by default, the mean log-probability of its pieces with all of them masked.
-        ``"released"``: as the released code has it, the mean probability of its pieces, each predicted with those
-        before it shown and a single mask for the rest of the candidate.
+        The score of a candidate of several pieces: by default the mean log-probability of its pieces with all of them
+        masked; with ``"released"``, as in the released code, the mean probability of its pieces, each predicted with
+        the earlier ones shown and a single mask for the rest of the candidate.
     batch_tokens, progress
         As in `biaslib.scoring.scores`.
 
     Returns
     -------
     pandas.DataFrame
-        ``item_id term bias_type context stereotype anti_stereotype unrelated`` and the candidates, ``…_word``; the
-        three candidates' scores are NaN where an item has a ``reason``, the last column.
+        ``item_id term bias_type context``, the scores ``stereotype anti_stereotype unrelated``, the candidates
+        ``…_word`` and ``reason``: "" or why the three scores are NaN.
 
     Raises
     ------
@@ -125,9 +130,9 @@ def score_stereoset(lm, items, *, variant="default", batch_tokens=None, progress
     >>> scores[["term", "stereotype", "anti_stereotype", "unrelated"]].round(2).values.tolist()
     [['nurse', -0.95, -1.96, -7.36]]
     """
-    check_choice("variant", variant, STEREOSET_VARIANTS)
+    check_choice(variant, "variant", STEREOSET_VARIANTS)
     items = items if isinstance(items, pd.DataFrame) else read_stereoset(items)
-    check_score_columns(items, ("target", "context", *CANDIDATES), "items")
+    check_columns(items, ("target", "context", *CANDIDATES), "items")
     items = items.reset_index(drop=True)
     texts = items[["context", *CANDIDATES]].fillna("").astype(str)
     reasons = items["reason"].fillna("").astype(str) if "reason" in items else pd.Series("", index=items.index)
@@ -146,7 +151,7 @@ def score_stereoset(lm, items, *, variant="default", batch_tokens=None, progress
     return pd.DataFrame(columns | {"reason": reasons})
 
 
-def stereoset_score(frame, *, seed=0):
+def stereoset_score(frame: pd.DataFrame, *, seed: int = 0) -> Stereoset:
     r"""Compute StereoSet's ss, lms and icat from the scores of its candidates (Nadeem et al. 2021).
 
     .. math:: icat = lms \cdot \min(ss, 100 - ss) / 50
@@ -154,15 +159,15 @@ def stereoset_score(frame, *, seed=0):
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `score_stereoset`, or any with ``term stereotype anti_stereotype unrelated`` (higher is likelier; NaN: no
-        score). Without ``context`` and ``…_word`` columns no item counts as repeated.
+        From `score_stereoset`, or any frame with the columns ``term stereotype anti_stereotype unrelated`` (higher is
+        likelier, NaN is no score). Without the columns ``context`` and ``…_word`` no item counts as repeated.
     seed : int
         Of the bootstrap.
 
     Returns
     -------
     Stereoset
-        ss and lms are averages over terms, and icat is computed from the two averages. A tie counts as not preferred.
+        ss and lms are averaged over terms, and icat is computed from the averages. A tie counts as not preferred.
 
     Raises
     ------
@@ -171,8 +176,8 @@ def stereoset_score(frame, *, seed=0):
 
     Notes
     -----
-    Repeated items count as repeated pairs do in `score_pairs`. A term that is in no item of a resample is not in its
-    averages.
+    Repeated items are treated like repeated pairs in `score_pairs`. A term without an item in a resample does not enter
+    its averages.
 
     Examples
     --------
@@ -181,28 +186,29 @@ def stereoset_score(frame, *, seed=0):
     >>> score.ss, score.lms, score.icat
     (75.0, 75.0, 37.5)
     """
-    check_score_columns(frame, ("term", *CANDIDATES), "scored items")
-    items = pd.DataFrame({name: numbers(frame, name) for name in CANDIDATES}).reset_index(drop=True)
+    check_columns(frame, ("term", *CANDIDATES), "the scored items")
+    items = pd.DataFrame({name: score_column(frame, name) for name in CANDIDATES}).reset_index(drop=True)
     items["term"] = frame["term"].astype(str).tolist()
     items["group"] = frame["bias_type"].fillna("").astype(str).tolist() if "bias_type" in frame else ""
     items["reason"] = frame["reason"].fillna("").tolist() if "reason" in frame else ""
     unscored = items[list(CANDIDATES)].isna().any(axis=1)
     items.loc[unscored & (items["reason"] == ""), "reason"] = "no score"
-    words = [f"{candidate}_word" for candidate in CANDIDATES]
-    known = {"context", *words} <= set(frame.columns)
-    items["number"] = numbered(frame, ["term", "context", *words]) if known else np.arange(len(items))
+    contents = ["term", "context", *(f"{candidate}_word" for candidate in CANDIDATES)]
+    items["number"] = np.arange(len(items))
+    if set(contents) <= set(frame.columns):
+        items["number"] = frame.groupby(contents, sort=False, dropna=False).ngroup().to_numpy()
     whole = _stereoset_summary(items, seed)
     groups = sorted(set(items["group"]) - {""})
     by_type = [{"group": name} | _stereoset_summary(items[items["group"] == name], seed) for name in groups]
-    by_type = with_holm(pd.DataFrame(by_type, columns=["group", *whole]))
+    by_type = insert_holm(pd.DataFrame(by_type, columns=["group", *whole]))
     del whole["n_left_out"]
-    whole |= {name: or_none(whole[name]) for name in ("ss", "lms", "icat")}
+    whole |= {name: none_if_nan(whole[name]) for name in ("ss", "lms", "icat")}
     by_term = _by_term(items[items["reason"] == ""])
     return Stereoset(**whole, left_out=count_reasons(items["reason"]), by_term=by_term, by_type=by_type)
 
 
 def _candidate_scores(lm, texts, variant, options):
-    """Score the fillings of each item's blanks: three rows an item, with the item's index."""
+    """Score the fillings of each item's blanks: three rows per item, with the item's index."""
     masking, value = STEREOSET_VARIANTS[variant]
     long = texts.melt("context", CANDIDATES, "candidate", "sentence", ignore_index=False)
     spans = [blank_spans(*pair) for pair in zip(long["context"], long["sentence"], strict=True)]
@@ -217,7 +223,7 @@ def _candidate_scores(lm, texts, variant, options):
 
 
 def _stereoset_summary(items, seed):
-    """Compute ss, lms and icat of some items, with intervals, test and counts."""
+    """Compute ss, lms and icat of some items, with intervals, a test and counts."""
     scored = items[items["reason"] == ""]
     number, _ = pd.factorize(scored["number"])
     terms, names = pd.factorize(scored["term"])
@@ -259,7 +265,7 @@ def _stereoset_summary(items, seed):
 
 
 def _mean_of_terms(index, term, part, whole):
-    """Average the shares of terms, in per cent, over some items; an axis more, and it is done for each row."""
+    """Average the terms' percentages over some items, along the last axis of the items' indices."""
     rows = index.astype(int).reshape(-1, index.shape[-1])
     n_terms = term.max() + 1
     place = (term[rows] + n_terms * np.arange(len(rows))[:, None]).ravel()
