@@ -22,7 +22,6 @@ from biaslib.metrics import (
     stereoset_score,
     stereotype_score,
 )
-from biaslib.scoring import scores
 
 COLUMNS = ["pair_id", "sent_more", "sent_less", "direction", "bias_type", "reason"]
 
