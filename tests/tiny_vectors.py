@@ -1,5 +1,7 @@
 """Word vectors for tests: ten worked out by hand, and random ones."""
 
+import pickle
+
 import numpy as np
 
 HAND = {
@@ -32,3 +34,11 @@ def keyed(vectors, dtype=np.float32):
     made = KeyedVectors(len(vectors[words[0]]), dtype=dtype)
     made.add_vectors(words, np.array([vectors[word] for word in words], dtype=dtype))
     return made
+
+
+def write_decades(folder, decades):
+    """Write gensim vectors by decade in the format of HistWords."""
+    folder.mkdir(exist_ok=True)
+    for decade, vectors in decades.items():
+        np.save(folder / f"{decade}-w.npy", vectors.vectors)
+        (folder / f"{decade}-vocab.pkl").write_bytes(pickle.dumps(vectors.index_to_key, 2))

@@ -18,9 +18,7 @@ from .datasets import list_datasets as list_datasets
 from .gap import checked_gap as checked_gap
 from .gap import read_gap as read_gap
 from .gender_words import read_gender_words as read_gender_words
-from .histwords import common_words as common_words
 from .histwords import load_histwords as load_histwords
-from .histwords import save_histwords as save_histwords
 from .languages import Language as Language
 from .languages import list_languages as list_languages
 from .languages import read_language as read_language
@@ -42,7 +40,6 @@ from .templates import slots_of as slots_of
 from .vectors import describe_vectors as describe_vectors
 from .vectors import load_named as load_named
 from .vectors import load_vectors as load_vectors
-from .vectors import save_word2vec_text as save_word2vec_text
 from .vectors import vectors_fingerprint as vectors_fingerprint
 from .word_lists import read_debiasing_words as read_debiasing_words
 from .word_lists import read_names as read_names

@@ -3,8 +3,10 @@
 import pickle
 import zlib
 
+from biaslib._text import one_line
+from biaslib.io._text_files import is_gzip, open_bytes
 from biaslib.io._vector_records import VectorsError, leave_out_infinite, make_keyed_vectors, new_account
-from biaslib.io._vector_text import is_gzip, one_line_errors, open_vectors
+from biaslib.io._vector_text import one_line_errors
 
 _PICKLED_BY_GENSIM = {
     ("_codecs", "encode"),
@@ -45,13 +47,13 @@ def from_gensim(path, limit):
     """Load gensim's own format, once a reading that runs no foreign code has passed it."""
     from gensim.models import KeyedVectors
 
-    with one_line_errors(path), open_vectors(path) as file:
+    with one_line_errors(path), open_bytes(path) as file:
         _check_gensim_pickle(path, file)
     try:
         loaded = KeyedVectors.load(str(path), mmap=None if is_gzip(path) else "r")
     except Exception as error:
-        said = " ".join(str(error).split())
-        raise VectorsError(f"gensim cannot load {str(path)!r}: {type(error).__name__}: {said[:300]}") from error
+        why = f"{type(error).__name__}: {one_line(error, 300)}"
+        raise VectorsError(f"gensim cannot load {str(path)!r}: {why}") from error
     vectors = getattr(loaded, "wv", loaded)
     if not isinstance(vectors, KeyedVectors):
         raise VectorsError(f"{str(path)!r} holds a {type(vectors).__name__}, not word vectors")

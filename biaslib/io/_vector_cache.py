@@ -1,7 +1,6 @@
 """A cache of vectors read before."""
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from biaslib._files import read_json, write_json
 from biaslib.io._vector_records import make_keyed_vectors
 
 # Part of a cache entry's name: a change of what is read from a file makes earlier entries stale.
@@ -43,10 +43,9 @@ def _cache_entry(files, limit):
 
 
 def _from_cache(entry):
-
     try:
         array = np.load(entry / "vectors.npy", mmap_mode="r")
-        kept = json.loads((entry / "words.json").read_text(encoding="utf-8"))
+        kept = read_json(entry / "words.json")
     except (OSError, ValueError):
         return None
     return (kept["words"], array, kept["account"]) if len(kept["words"]) == len(array) else None
@@ -54,14 +53,12 @@ def _from_cache(entry):
 
 def _to_cache(entry, words, array, account):
     """Write an entry beside its place, then move it there; another process may have done so first."""
-
     beside = None
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
         np.save(beside / "vectors.npy", array)
-        with (beside / "words.json").open("w", encoding="utf-8") as file:
-            json.dump({"words": words, "account": account}, file)
+        write_json(beside / "words.json", {"words": words, "account": account}, indent=None)
         _remove_stale(entry)
         beside.rename(entry)
     except OSError as error:
@@ -82,4 +79,4 @@ def _remove_stale(entry):
 @cache
 def _say_uncached(folder, reason):
     """Say once that vectors are read anew each time."""
-    warnings.warn(f"no cache in {folder!r} ({reason}): set BIASLIB_CACHE to a folder that can be written", stacklevel=6)
+    warnings.warn(f"no cache in {folder!r} ({reason}): set BIASLIB_CACHE to a writable folder", stacklevel=6)

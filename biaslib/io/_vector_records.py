@@ -1,15 +1,13 @@
 """Vectors in memory, and the record of what a file holds and what of it was left out."""
 
-import os
 import re
 import warnings
-from contextlib import contextmanager
 
 import numpy as np
 
 
 class VectorsError(ValueError):
-    """Vectors that cannot be loaded or written; the message says why and what to do."""
+    """Raised for vectors that cannot be loaded; the message says why and what to do."""
 
 
 def new_account(kind, *, header=None, limit=None):
@@ -88,7 +86,6 @@ def _oddities(account):
 
 def leave_out_infinite(words, array, account):
     """Leave out the words that have a value that is not finite, and count them."""
-
     with np.errstate(invalid="ignore"):
         finite = np.isfinite(array.sum(axis=1, dtype=np.float64))
     if finite.all():
@@ -109,15 +106,3 @@ def files_by_decade(folder, kind):
         if other != path:
             raise VectorsError(f"{str(folder)!r} has decade {int(named[1])} twice: {other.name} and {path.name}")
     return found
-
-
-@contextmanager
-def in_place(path):
-    """Give a path to write to, moved into its place once all is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield beside
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -1,13 +1,12 @@
 """Word vectors in GloVe's and word2vec's formats."""
 
-import gzip
 import re
-import zlib
 from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
 
+from biaslib.io._text_files import DAMAGED_GZIP, open_bytes
 from biaslib.io._vector_records import VectorsError, clean_words, new_account
 
 _HEAD_BYTES = 2**20
@@ -25,8 +24,8 @@ def one_line_errors(path):
     except VectorsError:
         raise
     except EOFError:
-        raise VectorsError(f"{str(path)!r} ends too early: the download is not complete") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
+        raise VectorsError(f"{str(path)!r} ends too early: the download is incomplete") from None
+    except DAMAGED_GZIP as error:
         raise VectorsError(f"{str(path)!r} is damaged gzip: {error}") from None
     except MemoryError:
         raise VectorsError(f"{str(path)!r} does not fit into memory: read its first words with limit=100_000") from None
@@ -34,18 +33,9 @@ def one_line_errors(path):
         raise VectorsError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
 
 
-def is_gzip(path):
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def open_vectors(path):
-    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")
-
-
 def read_head(path):
     """Read what tells a file's format."""
-    with one_line_errors(path), open_vectors(path) as file:
+    with one_line_errors(path), open_bytes(path) as file:
         head = file.read(_HEAD_BYTES)
     if not head.strip(_BOM + b" \t\r\n"):
         raise VectorsError(f"{str(path)!r} is empty")
@@ -60,7 +50,7 @@ def choose_reader(path, head, limit):
     found = _HEADER.fullmatch(first)
     header = [int(found[1]), int(found[2])] if found else None
     if header and header[1] == 0:
-        raise VectorsError(f"{str(path)!r}, line 1: the header says 0 numbers a word")
+        raise VectorsError(f"{str(path)!r}, line 1: the header says 0 numbers per word")
     if header and _is_binary(rest):
         return lambda: _read_binary(path, len(first) + 1, header, limit)
     if not header and b"\0" in head[:4096]:
@@ -87,7 +77,7 @@ def _dimension(path, head):
     lengths = [min(_n_numbers(parts), len(parts) - 1) for parts in lines]
     dimension = max(sorted(set(lengths)), key=lambda length: (lengths.count(length), length > 0))
     if dimension == 0:
-        raise VectorsError(f"{str(path)!r} is no file of vectors: line 1 is not a word with numbers behind it")
+        raise VectorsError(f"{str(path)!r} is not a file of vectors: line 1 is not a word followed by numbers")
     return dimension
 
 
@@ -101,10 +91,9 @@ def _read_text(path, header, dimension, limit):
 
     Not with gensim, which takes no word with spaces, no double space and no wrong header, and needs longer.
     """
-
     account = new_account("word2vec text" if header else "text", header=header, limit=limit)
     raw_words, blocks = [], []
-    with one_line_errors(path), open_vectors(path) as file:
+    with one_line_errors(path), open_bytes(path) as file:
         lines = islice(_lines(path, file, account, skip=bool(header)), limit)
         while block := list(islice(lines, BLOCK_LINES)):
             split = [_split(path, number, line, dimension) for number, line in block]
@@ -132,11 +121,11 @@ def _split(path, number, line, dimension):
     """Split a line from the right into the word, which may contain spaces, and the text of its numbers."""
     parts = line.rsplit(None, dimension)
     if len(parts) <= dimension:
-        raise VectorsError(f"{str(path)!r}, line {number}: fewer than a word and {dimension} numbers")
+        raise VectorsError(f"{str(path)!r}, line {number}: expected a word and {dimension} numbers, found fewer")
     raw = parts[0]
     before = raw.split()[1:]
     if before and NUMBER.fullmatch(before[-1]) and _is_whole(before[-1]) == _is_whole(parts[1]):
-        raise VectorsError(f"{str(path)!r}, line {number}: more than {dimension} numbers")
+        raise VectorsError(f"{str(path)!r}, line {number}: expected {dimension} numbers, found more")
     return raw.strip(), line[len(raw) :].decode("latin-1")
 
 
@@ -145,7 +134,6 @@ def _is_whole(number):
 
 
 def _numbers(path, block, texts):
-
     try:
         return np.loadtxt(texts, dtype=np.float32, comments=None, ndmin=2)
     except ValueError:
@@ -153,7 +141,7 @@ def _numbers(path, block, texts):
             for part in text.encode("latin-1").split():
                 if not NUMBER.fullmatch(part):
                     shown = part[:40].decode("utf-8", "replace")
-                    raise VectorsError(f"{str(path)!r}, line {number}: {shown!r} is no number") from None
+                    raise VectorsError(f"{str(path)!r}, line {number}: {shown!r} is not a number") from None
         raise
 
 
@@ -162,10 +150,9 @@ def _read_binary(path, start, header, limit):
 
     Not with gensim, which makes the second of equal words None, and drops what the header does not count.
     """
-
     dimension = header[1]
     raw_words, values = [], bytearray()
-    with one_line_errors(path), open_vectors(path) as file:
+    with one_line_errors(path), open_bytes(path) as file:
         file.read(start)
         for raw, value in islice(_binary_entries(path, file, 4 * dimension), limit):
             raw_words.append(raw)
@@ -192,5 +179,5 @@ def _binary_entries(path, file, width):
         if not more and not buffer[at:].strip(b"\r\n"):
             return
         if not more or (space < 0 and left > _HEAD_BYTES):
-            raise VectorsError(f"{str(path)!r} ends too early: {left} bytes at its end are no whole vector")
+            raise VectorsError(f"{str(path)!r} ends too early: {left} bytes at its end are not a whole vector")
         buffer, at = buffer[at:] + more, 0

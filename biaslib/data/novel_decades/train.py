@@ -12,6 +12,7 @@ import argparse
 import copy
 import csv
 import gzip
+import pickle
 import re
 import sys
 import time
@@ -21,8 +22,6 @@ from pathlib import Path
 
 import numpy as np
 from gensim.models import KeyedVectors, Word2Vec
-
-from biaslib.io import save_histwords
 
 HERE = Path(__file__).parent
 MINIMUM_TOKENS = 400_000
@@ -108,6 +107,15 @@ def only(words, vectors, counts):
     return kept
 
 
+def write_decades(folder, trained):
+    """Write each decade in the format of HistWords, in half precision."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for decade, vectors in trained.items():
+        np.save(folder / f"{decade}-w.npy", vectors.vectors.astype("float16"))
+        with (folder / f"{decade}-vocab.pkl").open("wb") as file:
+            pickle.dump(vectors.index_to_key, file, protocol=2)
+
+
 def write_account(path, decades, absent):
     """Say what each decade was trained on."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -137,7 +145,7 @@ def main():
         absent[decade] = sum(counts[word] < MINIMUM_COUNT for word in words)
         trained[decade] = only(words, train_further(together, own), counts)
         print(f"{decade}s: {absent[decade]} words absent: {time.perf_counter() - start:.0f} s", flush=True)
-    save_histwords(trained, options.out, dtype="float16")
+    write_decades(options.out, trained)
     write_account(options.out / "decades.csv", decades, absent)
 
 
