@@ -8,6 +8,7 @@ from biaslib.embeddings._cosines import EQUAL, unit_rows
 from biaslib.embeddings._options import AssociationTestOptions
 from biaslib.embeddings._words import FoundSet
 from biaslib.io.word_sets import SETS
+from biaslib.stats.intervals import percentile_interval
 
 # Small enough for a processor's cache, and for its products to be made without starting threads.
 _RESAMPLED_AT_ONCE = 16_384
@@ -40,11 +41,7 @@ def effect_size_interval(
         s = toward_a(w_a) - toward_b(w_b)
         parts.append(_resampled_effect_sizes(s[:, : len(x)], s[:, len(x) :], w_x, w_y, options.ddof))
     drawn = np.concatenate(parts)
-    drawn = drawn[np.isfinite(drawn)]
-    if not drawn.size:
-        return math.nan, math.nan
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    return percentile_interval(drawn[np.isfinite(drawn)], confidence)
 
 
 def _draw_counts(rng, n, n_resamples):

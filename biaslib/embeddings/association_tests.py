@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from biaslib._checks import check_choice, check_columns, check_count, check_number
+from biaslib._checks import check_choice, check_columns
 from biaslib.embeddings._cosines import ASSOCIATIONS, EQUAL, difference_of_cosines
 from biaslib.embeddings._effect_sizes import effect_size, effect_size_interval
 from biaslib.embeddings._options import AssociationTestOptions
@@ -25,6 +25,7 @@ from biaslib.embeddings._words import CASES, FoundSet, as_rows, check_words, fin
 from biaslib.io.word_sets import SETS, by_contrast
 from biaslib.stats.effect_sizes import effect_size_label
 from biaslib.stats.hypothesis_tests import holm
+from biaslib.stats.intervals import check_bootstrap
 
 if TYPE_CHECKING:
     from biaslib.embeddings._words import WordVectors
@@ -291,7 +292,7 @@ def run_contrasts(
     from tqdm import tqdm
 
     options = AssociationTestOptions(case=case, **options)
-    check_resampling(n_resamples, confidence)
+    check_bootstrap(options.seed, n_resamples, confidence)
     described = ["contrast", "category", "subcategory"]
     hint = "read contrasts with read_contrasts"
     check_columns(contrasts, [*described, "set", "set_name", "word"], "contrasts", hint)
@@ -304,12 +305,6 @@ def run_contrasts(
     frame = pd.DataFrame(rows, columns=[*described, "x", "y", "a", "b", *MEASURES])
     frame.insert(frame.columns.get_loc("p_value") + 1, "p_holm", holm(frame["p_value"].astype(float)))
     return frame
-
-
-def check_resampling(n_resamples: int, confidence: float) -> None:
-    """Raise ValueError if an option of the bootstrap is out of range."""
-    check_count(n_resamples, "n_resamples")
-    check_number(confidence, "confidence", above=0, below=1)
 
 
 def measure_contrast(

@@ -13,7 +13,8 @@ from biaslib._checks import check_choice, check_count
 from biaslib.embeddings._cosines import dot_products, unit_rows
 from biaslib.embeddings._options import AssociationTestOptions
 from biaslib.embeddings._words import CASES, FoundSet, as_rows, check_words, find_sets, find_word, four_sets
-from biaslib.embeddings.association_tests import MEASURES, check_resampling, measure_contrast
+from biaslib.embeddings.association_tests import MEASURES, measure_contrast
+from biaslib.stats.intervals import check_bootstrap
 
 if TYPE_CHECKING:
     from biaslib.embeddings._words import WordVectors
@@ -60,6 +61,8 @@ def trend(
 
     Raises
     ------
+    TypeError
+        If there is no such option.
     ValueError
         If there is no decade, the contrast is incomplete, or an option is unknown or out of range.
 
@@ -76,8 +79,8 @@ def trend(
     """
     check_choice(words, "words", TREND_WORDS)
     check_count(min_words, "min_words")
-    check_resampling(n_resamples, confidence)
     options = AssociationTestOptions(case=case, max_missing=max_missing, **options)
+    check_bootstrap(options.seed, n_resamples, confidence)
     found = {d: find_sets(vectors, four_sets(contrast), case) for d, vectors in _in_order(decades).items()}
     if words == "common":
         found, options = _common_words(found), replace(options, max_missing=1.0)

@@ -26,6 +26,7 @@ from biaslib.metrics._pair_sums import (
 )
 from biaslib.stats.correlations import CORRELATIONS, correlation
 from biaslib.stats.hypothesis_tests import mcnemar
+from biaslib.stats.intervals import check_bootstrap, percentile_interval
 
 TEST_UNITS = ("pair", "sentence")
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -217,9 +218,7 @@ def mbe_interval(
     >>> low <= mbe_score(*sides).score <= high
     True
     """
-    check_count(n_resamples, "n_resamples")
-    check_number(confidence, "confidence", above=0, below=1)
-    check_count(seed, "seed", least=0)
+    check_bootstrap(seed, n_resamples, confidence)
     threshold = None if min_similarity is None else _check_similarity(min_similarity)
     pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
     if min(len(pairing.male.scores), len(pairing.female.scores)) < 2:
@@ -235,11 +234,7 @@ def mbe_interval(
         else:
             preferred, total = (sums[0] for sums in sum_weights_above(pairing, [threshold], *times)[:2])
         scores.append(per_cent(preferred, total, largest))
-    scores = np.concatenate(scores)
-    if np.isnan(scores).any():
-        return math.nan, math.nan
-    low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    return percentile_interval(np.concatenate(scores), confidence)
 
 
 def score_with_interval(
@@ -360,10 +355,16 @@ def sentence_preferences(
     Raises
     ------
     ValueError
-        If shapes do not match, or the weight is unknown.
+        If shapes do not match, or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> sides = [-1, -3], [-2], [[1, 0], [0, 10]], [[1, 1]]
+    >>> sentence_preferences(*sides)[["gender", "share", "prefers_male"]].values.tolist()
+    [['male', 100.0, True], ['male', 0.0, False], ['female', 50.0, False]]
     """
-    pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
     check_count(seed, "seed", least=0)
+    pairing = pair_sides(male_scores, female_scores, male_vectors, female_vectors, weight)
     sides = []
     for gender, side, scores, own in zip(
         GENDERS, (pairing.male, pairing.female), (male_scores, female_scores), sentence_shares(pairing), strict=True

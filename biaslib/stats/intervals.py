@@ -62,7 +62,7 @@ def bootstrap_interval(
     from scipy import stats
 
     check_choice(method, "method", BOOTSTRAP_METHODS)
-    _check_bootstrap(seed, n_resamples, confidence)
+    check_bootstrap(seed, n_resamples, confidence)
     given = values if isinstance(values, tuple) else (values,)
     samples = tuple(as_numbers(sample, "values") for sample in given)
     if paired and len({sample.size for sample in samples}) > 1:
@@ -124,7 +124,7 @@ def bootstrap_sums(
     >>> 0.49 < low < 0.52 and 0.68 < high < 0.71
     True
     """
-    _check_bootstrap(seed, n_resamples, confidence)
+    check_bootstrap(seed, n_resamples, confidence)
     rows = np.asarray(rows, dtype=float)
     if rows.ndim != 2 or rows.size == 0:
         raise ValueError(f"rows must be a two-dimensional, non-empty array, not one of shape {rows.shape}")
@@ -141,8 +141,7 @@ def bootstrap_sums(
     for start in range(0, n_resamples, at_once):
         drawn = rng.multinomial(len(rows), counts / len(rows), size=min(at_once, n_resamples - start))
         values.append(value(*(drawn @ kinds).T))
-    low, high = np.quantile(np.concatenate(values), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    return percentile_interval(np.concatenate(values), confidence)
 
 
 def wilson(count: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -184,7 +183,16 @@ def wilson(count: int, n: int, *, confidence: float = 0.95) -> tuple[float, floa
     return float(interval.low), float(interval.high)
 
 
-def _check_bootstrap(seed, n_resamples, confidence):
+def percentile_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Return the percentiles of resampled values; NaN if there are none or one is NaN."""
+    if not len(values):
+        return math.nan, math.nan
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def check_bootstrap(seed: int, n_resamples: int, confidence: float) -> None:
+    """Raise ValueError if an option of a bootstrap is out of range."""
     check_number(confidence, "confidence", above=0, below=1)
     check_count(seed, "seed", least=0)
     check_count(n_resamples, "n_resamples")
