@@ -9,7 +9,7 @@ import pandas as pd
 
 from biaslib._provenance import data_fingerprint
 from biaslib._text import one_line
-from biaslib.report.comparisons import ACROSS_PAPERS
+from biaslib.report.past_runs import ACROSS_PAPERS
 from biaslib.runs.notebook_run import run
 from biaslib.runs.notebooks import list_notebooks, read_notebook
 from biaslib.runs.parameters import ParameterError, check_parameters

@@ -9,6 +9,8 @@ from ._claims import format_evidence as format_evidence
 from ._claims import mark_claims as mark_claims
 from ._claims import verdict as verdict
 from ._claims import verdict_by_range as verdict_by_range
+from ._comparison import neutral_values as neutral_values
+from ._comparison import with_published as with_published
 from ._published import FOLDER as FOLDER
 from ._published import published_model as published_model
 from ._published import published_models as published_models

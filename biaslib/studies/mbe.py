@@ -8,9 +8,12 @@ import pandas as pd
 from biaslib import metrics
 from biaslib._text import escape_markdown
 from biaslib.studies._claims import format_evidence, mark_claims, verdict
-from biaslib.studies._published import published_table
+from biaslib.studies._published import published_models, published_table
 from biaslib.studies._scores import scores_of
 
+NEUTRAL_VALUES = {"mbe": 50.0}
+# The columns of Table 2, by how the name of a run's data begins.
+_TABLE_2 = {"ted2020": "ted", "globalvoices": "news"}
 AS_ABOVE, OTHER_SIDE, NATIVE_NAMES = "as above", "other side", "native names"
 # What the study calls simpler material (§5.2), on the English side.
 WORD_TEMPLATES = {"words alone": "{word}", "words in a template": "We saw {word} yesterday."}
@@ -262,6 +265,19 @@ def comparison_scores(
         for source, rows in measured.groupby("source", sort=False)
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def published_scores(scores: pd.DataFrame) -> dict[int, tuple[float, str]]:
+    """Find what Table 2 has for a run's scores: target side, cosine weights, and the paper's model of the language."""
+    printed = published_table("mbe_table2_scores").set_index("language").stack().to_dict()
+    own = published_models(scores["model"], "mbe")
+    found = {}
+    for row in scores.itertuples():
+        corpus = next((column for start, column in _TABLE_2.items() if row.data == f"{start}-{row.group}"), None)
+        is_alike = row.measure == "mbe" and {"side=target", "weight=cosine"} <= set(row.variant.split())
+        if is_alike and own.get(row.model) == row.group and (row.group, corpus) in printed:
+            found[row.Index] = (printed[row.group, corpus], f"MBE, Table 2, {corpus}")
+    return found
 
 
 def judge(measured: pd.DataFrame, material: pd.DataFrame, kept: pd.DataFrame, *, side="target") -> pd.DataFrame:

@@ -8,6 +8,7 @@ from biaslib._checks import check_columns
 from biaslib._frames import names_of
 from biaslib.studies._published import TOP_WORDS, published_model, published_table
 
+NEUTRAL_VALUES = dict.fromkeys(("adjusted_rand", "group_cohesion", "sentiment_shift", "object_bias"), 0.0)
 # Models whose published words come without the mark that tells a word from a piece of one.
 _NO_PIECE_MARK = ("roberta-large", "albert-large-v2")
 

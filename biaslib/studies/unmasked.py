@@ -10,10 +10,11 @@ from biaslib._checks import check_columns
 from biaslib._text import escape_markdown
 from biaslib.io.prompts import UNITS
 from biaslib.studies._claims import format_evidence, mark_claims, verdict
-from biaslib.studies._published import published_model, published_table, unmasked_models
+from biaslib.studies._published import published_model, published_models, published_table, unmasked_models
 from biaslib.studies._scores import scores_of
 
 THIS_RUN, PUBLISHED = "this run", "the study's Table 2"
+NEUTRAL_VALUES = {"vargha_delaney_a": 0.5, "rank_biserial": 0.0}
 _MEASURES = {"vargha_delaney_a": "a", "rank_biserial": "rank_biserial"}
 # Claim 2's "almost 67 %", read as at least 60 %; and how many of the words of claim 4 have to be found.
 _ALMOST_TWO_THIRDS, _LEAST_WORDS = 0.6, 5
@@ -258,6 +259,18 @@ def comparison_scores(compared: pd.DataFrame, *, variant: str, data_fingerprint:
         for measure, column in _MEASURES.items()
     ]
     return pd.concat(frames, ignore_index=True)
+
+
+def published_scores(scores: pd.DataFrame) -> dict[int, tuple[float, str]]:
+    """Find what Table 2 has for a run's scores: A, on our prompts, since the study's own were not released."""
+    printed = published_table("unmasked_table2_gtc").set_index(["model", "category"])["a"].to_dict()
+    own = published_models(scores["model"], "unmasked")
+    found = {}
+    for row in scores.itertuples():
+        is_alike = row.measure == "vargha_delaney_a" and row.given.get("prompt_file") == "job_prompts"
+        if is_alike and (own.get(row.model), row.group) in printed:
+            found[row.Index] = (printed[own[row.model], row.group], "UnMASKed, Table 2, other prompts")
+    return found
 
 
 def in_short(compared: pd.DataFrame, alpha: float = 0.05) -> list[str]:

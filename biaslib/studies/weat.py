@@ -5,6 +5,7 @@ import pandas as pd
 from biaslib import embeddings
 from biaslib.studies._claims import claim_ranges, format_evidence, mark_claims, verdict, verdict_by_range
 
+NEUTRAL_VALUES = {"weat": 0.0, "weat_debiased": 0.0}
 # Claims about decades, by their place in the list of claims.
 _OF_DECADES = (13, 14, 15)
 # What debiasing changes by the study's text (claim 12); the contrasts are those of "categorical".

@@ -15,10 +15,11 @@ from biaslib.io.conll import KEYS, Documents, read_conll, select_documents
 from biaslib.scoring.parsers import load_parser
 from biaslib.stats.hypothesis_tests import holm
 from biaslib.studies._claims import format_evidence, verdict
-from biaslib.studies._published import published_model, published_table
+from biaslib.studies._published import published_model, published_models, published_table
 from biaslib.studies._scores import scores_of
 from biaslib.training.continued import OFF_THE_SHELF
 
+NEUTRAL_VALUES = {"stereotype_score": 50.0, "stereotype_score_by_group": 50.0, "score_change": 0.0, "gap_bias": 1.0}
 LIKELIHOODS = {"likelihood": "original", "likelihood within words": "within_word_l2r"}
 TRAINED = "trained"
 # How a resolver is trained: as for OntoNotes' thousands of documents, or so that it learns a dozen by heart.
@@ -490,3 +491,16 @@ def _changes(rows):
 def _below(frames, columns):
     """Put frames below each other, with these columns."""
     return pd.concat(frames, ignore_index=True).reindex(columns=columns) if frames else pd.DataFrame(columns=columns)
+
+
+def published_scores(scores: pd.DataFrame) -> dict[int, tuple[float, str]]:
+    """Find what Table 2 has for a run's scores: off the shelf, by PLL, on WinoQueer's own pairs."""
+    printed = published_table("winoqueer_table2_bias").set_index("model")["off_the_shelf"].to_dict()
+    own = published_models(scores["model"], "winoqueer")
+    found = {}
+    for row in scores.itertuples():
+        own_pairs = row.given.get("pair_source") in ("winoqueer", "winoqueer-v0") and "pll" in row.variant.split()
+        is_alike = row.measure == "stereotype_score" and row.group == OFF_THE_SHELF and own_pairs
+        if is_alike and own.get(row.model) in printed:
+            found[row.Index] = (printed[own[row.model]], "WinoQueer, Table 2")
+    return found
