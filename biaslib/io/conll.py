@@ -1,4 +1,4 @@
-"""Documents with coreference as the CoNLL-2012 shared task wrote them (OntoNotes' ``_conll`` files).
+"""Documents with coreference in the format of the CoNLL-2012 shared task (the ``_conll`` files of OntoNotes).
 
 Pradhan, Moschitti, Xue, Uryupina & Zhang (2012), "CoNLL-2012 Shared Task: Modeling Multilingual Unrestricted
 Coreference in OntoNotes", Joint Conference on EMNLP and CoNLL: Shared Task, 1-40.
@@ -6,12 +6,14 @@ Coreference in OntoNotes", Joint Conference on EMNLP and CoNLL: Shared Task, 1-4
 
 import re
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from biaslib._files import DATA
+from biaslib.io._text_files import iterate_lines
 
 EMBEDDED_DOCUMENTS = ("coreference_sample",)
 # A part of a document is what mentions corefer in: everything is kept and scored by these two.
@@ -36,11 +38,11 @@ class Documents:
     Attributes
     ----------
     words : pandas.DataFrame
-        A row a word: ``document part sentence position word speaker``; ``sentence`` and ``position`` count from 0
-        through the part, ``speaker`` is ``"-"`` where none is known.
+        One row per word: ``document part sentence position word speaker``; ``sentence`` and ``position`` count from 0
+        within the part, ``speaker`` is ``"-"`` if unknown.
     clusters : pandas.DataFrame
-        A row a mention: ``document part cluster start end text``; its words are those from position ``start`` to
-        before ``end``.
+        One row per mention: ``document part cluster start end text``; its words are those at the positions from
+        ``start`` up to, but not including, ``end``.
     """
 
     words: pd.DataFrame
@@ -58,7 +60,7 @@ class Documents:
         return counts.join(mentions).fillna({"clusters": 0, "mentions": 0}).astype(int).reset_index()
 
 
-def read_conll(source="coreference_sample"):
+def read_conll(source: str | Path | Sequence[str | Path] = "coreference_sample") -> Documents:
     """Read CoNLL-2012 files.
 
     Parameters
@@ -70,22 +72,22 @@ def read_conll(source="coreference_sample"):
     Returns
     -------
     Documents
-        In file order. Columns are divided by tabs in a line that has any, else by spaces. A mention that the file lists
-        twice in a cluster counts once, and clusters that share a mention are one, with a warning. ``/.`` and ``/?``,
-        which stand for ``.`` and ``?`` in OntoNotes, are read as these.
+        In file order. Columns are separated by tabs in a line that has any, otherwise by spaces. A mention that a file
+        lists twice in a cluster counts once; clusters that share a mention are merged, with a warning. ``/.`` and
+        ``/?``, which stand for ``.`` and ``?`` in OntoNotes, are read as these.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file, or no CoNLL file in the folder.
     ValueError
-        If a file is not of this form or holds no word, or a part of a document comes twice; it names the file and the
-        line.
+        If a file is not in this format or has no word, or a part of a document occurs twice; the message names the
+        file and the line.
 
     Warns
     -----
     UserWarning
-        When clusters that share a mention have been joined.
+        If clusters that share a mention were merged.
 
     Examples
     --------
@@ -98,11 +100,11 @@ def read_conll(source="coreference_sample"):
     for path in (path for one in sources for path in _files(one)):
         parts = list(_parts(path))
         if not any(part["words"] for part in parts):
-            raise ValueError(f"{path} holds no document with a word")
+            raise ValueError(f"{path} has no document with a word")
         for part in parts:
             key = part["document"], part["part"]
             if key in seen:
-                raise ValueError(f"{part['where']}: part {key[1]} of {key[0]} stands already in {seen[key]}")
+                raise ValueError(f"{part['where']}: part {key[1]} of {key[0]} is already in {seen[key]}")
             seen[key] = part["where"]
             found, n_joined = _joined(part["mentions"])
             joined += n_joined
@@ -110,12 +112,29 @@ def read_conll(source="coreference_sample"):
             texts = [word[2] for word in part["words"]]
             clusters += [(*key, cluster, start, end, " ".join(texts[start:end])) for cluster, start, end in found]
     if joined:
-        warnings.warn(f"clusters that share a mention with another one were joined to it: {joined}", stacklevel=2)
+        warnings.warn(f"merged {joined} cluster(s) with another that shares a mention", stacklevel=2)
     return documents_of(words, clusters)
 
 
-def documents_of(words, clusters=()):
-    """Make documents of rows: words as ``WORD_COLUMNS``, mentions as ``CLUSTER_COLUMNS`` say."""
+def documents_of(words: Iterable[Sequence], clusters: Iterable[Sequence] = ()) -> Documents:
+    """Make documents of rows.
+
+    Parameters
+    ----------
+    words : iterable of sequences
+        With the values of ``document part sentence position word speaker``.
+    clusters : iterable of sequences
+        With the values of ``document part cluster start end text``.
+
+    Returns
+    -------
+    Documents
+
+    Examples
+    --------
+    >>> documents_of([("a", 0, 0, 0, "She", "-"), ("a", 0, 0, 1, "sings", "-")]).to_frame()["words"].tolist()
+    [2]
+    """
     numbers = dict.fromkeys(["part", "sentence", "position"], int)
     spans = dict.fromkeys(["part", "cluster", "start", "end"], int)
     texts = {"document": str, "word": str, "speaker": str}
@@ -125,8 +144,8 @@ def documents_of(words, clusters=()):
     )
 
 
-def select_documents(documents, names):
-    """Take some documents, all parts of each.
+def select_documents(documents: Documents, names: Iterable[str]) -> Documents:
+    """Select some documents, with all parts of each.
 
     Parameters
     ----------
@@ -141,7 +160,7 @@ def select_documents(documents, names):
     Raises
     ------
     ValueError
-        If a name is unknown, or none is given.
+        If a name is unknown, or there is none.
 
     Examples
     --------
@@ -151,7 +170,7 @@ def select_documents(documents, names):
     names = {names} if isinstance(names, str) else set(names)
     unknown = sorted(names - set(documents.words["document"]))
     if unknown or not names:
-        raise ValueError(f"no document {', '.join(unknown)}" if unknown else "names is empty: give at least one")
+        raise ValueError(f"no document {', '.join(unknown)}" if unknown else "names is empty; give at least one")
     frames = documents.words, documents.clusters
     return Documents(*(frame[frame["document"].isin(names)].reset_index(drop=True) for frame in frames))
 
@@ -177,32 +196,27 @@ def _parts(path):
     """Read the parts of one file, each with its place, words and mentions."""
     part = None
     number = 0
-    try:
-        # A word may hold a line end or space of another kind.
-        with path.open(encoding="utf-8-sig", newline="\n") as file:
-            for number, line in enumerate(file, start=1):
-                where = f"{path}, line {number}"
-                if line.startswith("#begin document"):
-                    if part:
-                        raise ValueError(f"{where}: a document begins before {part['document']} has ended")
-                    part = _begun(where, line)
-                elif line.startswith("#end document"):
-                    if not part:
-                        raise ValueError(f"{where}: a document ends that has not begun")
-                    _end_sentence(where, part)
-                    yield part
-                    part = None
-                elif not line.strip(" \t\r\n"):
-                    if part:
-                        _end_sentence(where, part)
-                elif part:
-                    _add_word(where, part, _fields(line.rstrip("\r\n")))
-                elif not line.startswith("#"):
-                    raise ValueError(f"{where}: a word outside a document: '#begin document (NAME); part 000' is due")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}, line {number + 1}: not UTF-8: convert the file") from None
+    for number, line in enumerate(iterate_lines(path), start=1):
+        where = f"{path}, line {number}"
+        if line.startswith("#begin document"):
+            if part:
+                raise ValueError(f"{where}: a document begins before the end of {part['document']}")
+            part = _begun(where, line)
+        elif line.startswith("#end document"):
+            if not part:
+                raise ValueError(f"{where}: a document ends that has not begun")
+            _end_sentence(where, part)
+            yield part
+            part = None
+        elif not line.strip(" \t"):
+            if part:
+                _end_sentence(where, part)
+        elif part:
+            _add_word(where, part, _fields(line))
+        elif not line.startswith("#"):
+            raise ValueError(f"{where}: a word outside a document; expected '#begin document (NAME); part 000'")
     if part:
-        raise ValueError(f"{path}, line {number}: the file ends before {part['document']} has its '#end document'")
+        raise ValueError(f"{path}, line {number}: the file ends before the '#end document' of {part['document']}")
 
 
 def _fields(line):
@@ -229,9 +243,9 @@ def _end_sentence(where, part):
 
 def _add_word(where, part, fields):
     if len(fields) < _COLUMNS:
-        raise ValueError(f"{where}: a word has {len(fields)} columns, at least {_COLUMNS} are due")
+        raise ValueError(f"{where}: expected at least {_COLUMNS} columns, found {len(fields)}")
     if fields[2] != str(part["in_sentence"]):
-        raise ValueError(f"{where}: word number {fields[2]} where {part['in_sentence']} is due in this sentence")
+        raise ValueError(f"{where}: expected word number {part['in_sentence']} of this sentence, found {fields[2]}")
     if not fields[_WORD]:
         raise ValueError(f"{where}: column {_WORD + 1}, the word, is empty")
     position = len(part["words"])
@@ -244,14 +258,14 @@ def _add_word(where, part, fields):
     for mark in fields[-1].split("|"):
         match = _MARK.fullmatch(mark)
         if not match or not (match["open"] or match["close"]):
-            raise ValueError(f"{where}: {mark!r} in the last column is no mark of coreference such as (3, 3) or (3)")
+            raise ValueError(f"{where}: {mark!r} in the last column is not a mark of coreference such as (3, 3) or (3)")
         cluster = int(match["cluster"])
         starts = part["open"].setdefault(cluster, [])
         if match["open"]:
             starts.append(position)
         if match["close"]:
             if not starts:
-                raise ValueError(f"{where}: a mention of cluster {cluster} is closed that is not open")
+                raise ValueError(f"{where}: a mention of cluster {cluster} is closed but not open")
             part["mentions"].append((cluster, starts.pop(), position + 1))
         if not starts:
             del part["open"][cluster]

@@ -165,7 +165,7 @@ def describe_vectors(vectors: Mapping[str, "KeyedVectors"]) -> list[dict]:
     >>> from biaslib.io.histwords import load_histwords
     >>> described = describe_vectors({"novels of the 1850s": load_histwords("novels")[1850]})
     >>> described[0]["name"], described[0]["dimension"]
-    ('novels of the 1850s', 100)
+    ('novels of the 1850s', 50)
     """
     return [{"name": name, "fingerprint": vectors_fingerprint(own), **own.loading} for name, own in vectors.items()]
 

@@ -134,7 +134,7 @@ def test_cells_between_tabs_keep_their_spaces_and_words_spaces_of_other_kinds(tm
 def test_clusters_that_share_a_mention_are_joined_and_said(tmp_path):
     text = SPEECH.replace("It  PRP        (TOP*    -   -  -  Speaker_Two  *      (3)", "It * * * * - - * (3)|(9)|(3)")
     text = text.replace("      (7)\n", "      (9)\n")
-    with pytest.warns(UserWarning, match="share a mention with another one were joined to it: 1"):
+    with pytest.warns(UserWarning, match=r"merged 1 cluster.s. with another that shares a mention"):
         documents = read_conll(write(tmp_path / "one.conll", text))
     mentions = documents.clusters[["cluster", "start", "end"]].values.tolist()
     assert mentions == [[3, 0, 4], [7, 0, 2], [3, 5, 6], [3, 7, 8]]
@@ -149,18 +149,18 @@ LINES = SPEECH.splitlines(keepends=True)
         (LINES[1] + SPEECH, 1, "a word outside a document"),
         ("#begin document\n", 1, "write '#begin document"),
         ("#begin document ; part 000\n", 1, "write '#begin document"),
-        (SPEECH.replace("#end document\n", ""), 11, "ends before bc/cctv/00/cctv_0001 has its '#end document'"),
-        (SPEECH.replace("#end document\n", SPEECH), 12, "begins before"),
+        (SPEECH.replace("#end document\n", ""), 11, "ends before the '#end document' of bc/cctv/00/cctv_0001"),
+        (SPEECH.replace("#end document\n", SPEECH), 12, "begins before the end of"),
         (SPEECH + "#end document\n", 13, "ends that has not begun"),
         (SPEECH.replace("3)\n", "-\n", 1), 7, "a mention of cluster 3 is still open where the sentence ends"),
-        (SPEECH.replace("(3|(7", "(3"), 3, "a mention of cluster 7 is closed that is not open"),
-        (SPEECH.replace("(3|(7", "(3;(7"), 2, r"'\(3;\(7' in the last column is no mark"),
-        (SPEECH.replace("(3|(7", f"({'9' * 20}"), 2, r"'\(9{20}' in the last column is no mark"),
+        (SPEECH.replace("(3|(7", "(3"), 3, "a mention of cluster 7 is closed but not open"),
+        (SPEECH.replace("(3|(7", "(3;(7"), 2, r"'\(3;\(7' in the last column is not a mark"),
+        (SPEECH.replace("(3|(7", f"({'9' * 20}"), 2, r"'\(9{20}' in the last column is not a mark"),
         (SPEECH.replace(LINES[1], "\t".join([*"x10", "", *LINES[1].split()[4:]]) + "\n"), 2, "the word, is empty"),
-        (SPEECH.replace("(3|(7", "3|(7"), 2, "'3' in the last column is no mark"),
-        (SPEECH.replace("  1  1       saw", "  1  2       saw"), 9, "word number 2 where 1 is due"),
-        (SPEECH.replace("  -   -  -  Speaker#1", "  -", 1), 2, "a word has 10 columns, at least 12 are due"),
-        (SPEECH + SPEECH, 13, "part 1 of bc/cctv/00/cctv_0001 stands already in .*, line 1"),
+        (SPEECH.replace("(3|(7", "3|(7"), 2, "'3' in the last column is not a mark"),
+        (SPEECH.replace("  1  1       saw", "  1  2       saw"), 9, "expected word number 1 of this sentence, found 2"),
+        (SPEECH.replace("  -   -  -  Speaker#1", "  -", 1), 2, "expected at least 12 columns, found 10"),
+        (SPEECH + SPEECH, 13, "part 1 of bc/cctv/00/cctv_0001 is already in .*, line 1"),
     ],
 )
 def test_a_malformed_file_is_one_line_with_its_place(tmp_path, text, line, message):
@@ -172,13 +172,13 @@ def test_a_malformed_file_is_one_line_with_its_place(tmp_path, text, line, messa
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "#begin document (x)\n#end document\n"])
 def test_a_file_without_a_word_is_said(tmp_path, text):
-    with pytest.raises(ValueError, match=r"one.conll holds no document with a word"):
+    with pytest.raises(ValueError, match=r"one.conll has no document with a word"):
         read_conll(write(tmp_path / "one.conll", text))
 
 
 def test_a_file_of_another_encoding_is_said(tmp_path):
     (tmp_path / "bad.conll").write_bytes(SPEECH.encode() + "Café".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"bad.conll, line \d+: not UTF-8"):
+    with pytest.raises(ValueError, match=r"line \d+ of '.*bad.conll' is not UTF-8"):
         read_conll(tmp_path / "bad.conll")
 
 
