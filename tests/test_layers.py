@@ -102,6 +102,10 @@ def test_every_public_function_is_exported():
     for path in FILES:
         if layer_of(path) == 0 or path.parent.name == "cli" or path.name.startswith("_"):
             continue
+        exported = exported_by(path.parent.name)
+        if exported.get(path.stem, "") is None:
+            # A study is a module of its own: `studies.weat.judge`.
+            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         public = {
             node.name
@@ -110,7 +114,7 @@ def test_every_public_function_is_exported():
             and not node.name.startswith("_")
             and "Parameters\n" in (ast.get_docstring(node) or "")
         }
-        assert public <= exported_by(path.parent.name).keys() | {"judge"}, path.relative_to(ROOT)
+        assert public <= exported.keys(), path.relative_to(ROOT)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -1,6 +1,5 @@
 """What a user relies on beside the functions: requirements, the wheel, the size of what is kept."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -78,11 +77,3 @@ def test_nothing_large_and_nothing_executed_is_kept():
     files = [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
     assert not [path.name for path in files if path.stat().st_size > 12 * 2**20]
     assert [path.name for path in files if "outputs" in path.relative_to(ROOT).parts] == ["README.md"]
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_stay_short(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    assert len(cells) <= 30
-    long = {n: len(c["source"]) for n, c in enumerate(cells) if c["cell_type"] == "code" and len(c["source"]) > 15}
-    assert not long

@@ -57,7 +57,7 @@ def write_results(results_dir, *, scores, tables, models=(), data=None, seed=Non
     provenance = {"models": [dict(model) for model in models], "data": dict(data or {}), "seed": seed}
     texts = {f"{name}.csv": _csv(frame) for name, frame in frames.items()}
     texts["provenance.json"] = json.dumps(provenance, indent=2, ensure_ascii=False, default=str) + "\n"
-    folder = beside_notebooks(Path(results_dir))
+    folder = beside_notebooks(results_dir)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         _replace(folder / name, text)
@@ -101,14 +101,14 @@ def beside_notebooks(folder):
 
     Parameters
     ----------
-    folder : Path
+    folder : str or Path
 
     Returns
     -------
     Path
         The folder as it is, or beside ``notebooks/`` where that is the working folder of a checkout.
     """
-    here = Path.cwd()
+    here, folder = Path.cwd(), Path(folder)
     in_checkout = here.name == "notebooks" and (here.parent / "outputs").is_dir()
     return here.parent / folder if in_checkout and not folder.is_absolute() else folder
 

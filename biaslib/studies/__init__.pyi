@@ -3,6 +3,7 @@ from . import speciesism as speciesism
 from . import unmasked as unmasked
 from . import weat as weat
 from . import winoqueer as winoqueer
+from . import winoqueer_coreference as winoqueer_coreference
 from ._claims import claim_ranges as claim_ranges
 from ._claims import claims as claims
 from ._claims import format_evidence as format_evidence
@@ -31,19 +32,3 @@ from .unmasked import model_pairs as model_pairs
 from .unmasked import published_pairs as published_pairs
 from .weat import contrast_trends as contrast_trends
 from .weat import effect_sizes_by_category as effect_sizes_by_category
-from .winoqueer import HELD_OUT as HELD_OUT
-from .winoqueer import LEARNED as LEARNED
-from .winoqueer import REPORTED as REPORTED
-from .winoqueer import RESOLVERS as RESOLVERS
-from .winoqueer import CoreferenceData as CoreferenceData
-from .winoqueer import beside_published as beside_published
-from .winoqueer import compare_conditions as compare_conditions
-from .winoqueer import comparison_scores as comparison_scores
-from .winoqueer import figure_rows as figure_rows
-from .winoqueer import in_short as in_short
-from .winoqueer import judge_bias as judge_bias
-from .winoqueer import judge_coreference as judge_coreference
-from .winoqueer import list_answers as list_answers
-from .winoqueer import read_coreference as read_coreference
-from .winoqueer import run_resolvers as run_resolvers
-from .winoqueer import score_answers as score_answers

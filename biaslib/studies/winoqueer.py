@@ -1,506 +1,518 @@
-"""Coreference before and after training on a community's words, and what WinoQueer's authors claim about it.
+"""Anti-queer bias before and after training on a community's texts.
 
-Felkner, Chang, Jang & May (2022), "Towards WinoQueer", §4.2 and Tables 3 and 4.
+Felkner, Chang, Jang & May (2022), "Towards WinoQueer: Developing a Benchmark for Anti-Queer Bias in Large Language
+Models", QueerInAI workshop at NAACL. What training costs coreference: `biaslib.studies.winoqueer_coreference`.
 """
 
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
 
-from biaslib import io, metrics, training
-from biaslib._provenance import data_fingerprint
+from biaslib import io, metrics, scoring, training
 from biaslib._text import escape_markdown
-from biaslib.io.conll import KEYS, Documents, read_conll, select_documents
-from biaslib.scoring.parsers import load_parser
 from biaslib.stats.hypothesis_tests import holm
-from biaslib.studies._claims import format_evidence, verdict
+from biaslib.studies import winoqueer_coreference
+from biaslib.studies._claims import format_evidence, mark_claims, verdict
+from biaslib.studies._conditions import conditions_of, each_condition, rows_of, with_condition
 from biaslib.studies._published import published_model, published_models, published_table
 from biaslib.studies._scores import scores_of
-from biaslib.training.continued import OFF_THE_SHELF
+from biaslib.studies._winoqueer_generator import winoqueer_pairs
+from biaslib.studies.winoqueer_coreference import CoreferenceData
+from biaslib.training.conditions import OFF_THE_SHELF
 
-NEUTRAL_VALUES = {"stereotype_score": 50.0, "stereotype_score_by_group": 50.0, "score_change": 0.0, "gap_bias": 1.0}
-LIKELIHOODS = {"likelihood": "original", "likelihood within words": "within_word_l2r"}
-TRAINED = "trained"
-# How a resolver is trained: as for OntoNotes' thousands of documents, or so that it learns a dozen by heart.
-RESOLVERS = {
-    "full": {"epochs": 20, "learning_rate": 3e-4, "encoder_learning_rate": 1e-5, "hidden_size": 1024},
-    "small": {"epochs": 24, "learning_rate": 2e-3, "encoder_learning_rate": 5e-4, "hidden_size": 128},
+# Metric and variant, by the names that the notebook gives them.
+METRICS = {
+    "pll": ("pll", "default"),
+    "pll_nangia": ("pll", "nangia"),
+    "aul": ("aul", "default"),
+    "aula": ("aula", "default"),
 }
-LEARNED, HELD_OUT = "documents trained on", "documents held out"
-COREFERENCE_COLUMNS = ["resolver", *metrics.GAP_SCORE_COLUMNS, "chance"]
-# What tells most comes first: a report shows the first dozen columns without scrolling.
-REPORTED = ["model", "condition", "resolver", "measure", "group", "value", "ci_low", "ci_high", "p_value", "n"]
-REPORTED += ["chance", "n_named", "n_left_out", "precision", "recall", "duplicates", "head", "reason"]
-_COMPARED = ["model", "resolver", "first", "second", "measure", "group", "difference", "ci_low", "ci_high"]
-_COMPARED += ["p_value", "p_holm", "n", "value_first", "value_second", "only_first", "only_second"]
-_ANSWERED = ["resolver", "ID", "A-coref", "B-coref", "score_a", "score_b", "inexact", "reason"]
-# The first part of the names of OntoNotes' documents.
-_ONTONOTES = ("bc/", "bn/", "mz/", "nw/", "pt/", "tc/", "wb/")
-_SCORES = {"GAP F1": "gap_f1", "GAP bias": "gap_bias", "CoNLL F1": "conll_f1"}
-_MOST_LOST, _HARDLY = 1.8, 1.0
-_SLACK = 1e-9
+NEUTRAL_VALUES = {"stereotype_score": 50.0, "stereotype_score_by_group": 50.0, "score_change": 0.0, "gap_bias": 1.0}
+_FRAMES = ("pairs", "within_word", "losses", "gap_answers", "clusters")
+_STUDY_PAIRS = ("winoqueer", "winoqueer-v0")
+_GROUPINGS = ("bias_type", "identity", "schema")
+_PUBLISHED_COLUMNS = ("off_the_shelf", "queernews", "queertwitter")
+_SCORED = ["model", "condition", "head", "likelihood", "by", "group", "score", "ci_low", "ci_high", "p_value", "p_holm"]
+_SCORED += ["n", "n_different", "n_tested", "ties", "duplicates", "n_left_out"]
+_COMPARED = ["model", "first", "second", *metrics.CHANGE_COLUMNS]
 
 
-@dataclass(frozen=True)
-class CoreferenceData:
-    """What a model's coreference is measured on.
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What was measured on one or more conditions.
 
     Attributes
     ----------
-    gap : pandas.DataFrame or None
-        As `biaslib.io.read_gap` gives it.
-    learned, held_out : Documents or None
-        The documents that a resolver is trained on, and the others.
-    of_the_study : frozenset of str
-        What of it is the study's own: "GAP", "OntoNotes".
+    pairs : pandas.DataFrame
+        All pairs with their scores, as `biaslib.metrics.StereotypeScore.pairs`.
+    within_word : pandas.DataFrame
+        The pairs about pronouns, scored with the later pieces of a word masked too.
+    losses : pandas.DataFrame
+        From `biaslib.training.held_out_losses`.
+    gap_answers, clusters : pandas.DataFrame
+        From `biaslib.studies.winoqueer_coreference.answer`.
+    models : list of dict
+        What `biaslib.scoring.MaskedLM.describe` says of the models.
     """
 
-    gap: pd.DataFrame | None
-    learned: Documents | None
-    held_out: Documents | None
-    of_the_study: frozenset
-
-    @property
-    def asked(self):
-        """Whether there is anything to measure."""
-        return self.gap is not None or self.learned is not None
-
-    def fingerprints(self):
-        """Give the fingerprint of each data set, by name."""
-        gap = {"gap": data_fingerprint(self.gap)} if self.gap is not None else {}
-        if self.learned is None:
-            return gap
-        frames = [frame for part in (self.learned, self.held_out) for frame in (part.words, part.clusters)]
-        return gap | {"conll": data_fingerprint(*frames)}
+    pairs: pd.DataFrame
+    within_word: pd.DataFrame
+    losses: pd.DataFrame
+    gap_answers: pd.DataFrame
+    clusters: pd.DataFrame
+    models: list[dict]
 
 
-def read_coreference(gap_source="", conll_source="", n_learned=9):
-    """Read what a model's coreference is to be measured on, and say before anything is trained what is amiss.
+def read_pairs(source: str | Path = "winoqueer") -> pd.DataFrame:
+    """Read the pairs to score, or make those of the study.
 
     Parameters
     ----------
-    gap_source : str
-        As `biaslib.io.read_gap` takes it; "" for none.
-    conll_source : str
-        As `biaslib.io.read_conll` takes it; "" for none, and then no resolver is trained.
-    n_learned : int
-        The first so many documents are trained on, the others held out.
+    source : str or Path
+        ``"winoqueer"`` makes the pairs of `biaslib.studies.winoqueer_pairs`, ``"winogender"`` reads that data set;
+        anything else is read by `biaslib.io.read_pairs`.
 
     Returns
     -------
-    CoreferenceData
+    pandas.DataFrame
+        As `biaslib.io.read_pairs` gives it.
 
     Raises
     ------
     ValueError
-        If no document is left to hold out, a file is not as it should be, a pronoun of GAP is none that can be scored,
-        or the documents of either part have no cluster of two mentions.
-    ModuleNotFoundError
-        If documents are given and the extras ``coref`` and ``units`` are not installed.
+        If no pair can be scored, or `biaslib.io.read_pairs` refuses the source.
 
     Examples
     --------
-    >>> read_coreference().asked, len(read_coreference("gap_sample").gap)
-    (False, 60)
+    >>> len(read_pairs("winoqueer"))
+    5452
     """
-    study = {"GAP"} if gap_source == "gap-test" else set()
-    gap = io.read_gap(gap_source) if gap_source else None
-    if gap is not None:
-        if gap.empty:
-            raise ValueError(f"{gap_source} holds no row")
-        # It refuses what cannot be scored.
-        metrics.chance_f1(gap)
-    if not conll_source:
-        return CoreferenceData(gap, None, None, frozenset(study))
-    training.check_installed()
-    documents = read_conll(conll_source)
-    names = list(dict.fromkeys(documents.words["document"]))
-    if not 0 < n_learned < len(names):
-        raise ValueError(
-            f"n_learned is {n_learned}: of {len(names)} documents, 1 to {len(names) - 1} can be trained on"
-        )
-    if all(name.startswith(_ONTONOTES) for name in names):
-        study.add("OntoNotes")
-    parts = [select_documents(documents, part) for part in (names[:n_learned], names[n_learned:])]
-    for part, what in zip(parts, (LEARNED, HELD_OUT), strict=True):
-        if not part.clusters.duplicated([*KEYS, "cluster"]).any():
-            raise ValueError(
-                f"the {what} have no cluster of two mentions: {', '.join(part.words['document'].unique())}"
-            )
-    return CoreferenceData(gap, *parts, frozenset(study))
+    made = {"winoqueer": winoqueer_pairs, "winogender": io.read_winogender}
+    pairs = io.read_pairs(made[source]() if source in made else source)
+    if (pairs["reason"] != "").all():
+        raise ValueError(f"no pair of {source} can be scored: {pairs['reason'].value_counts().to_dict()}")
+    return pairs
 
 
-def run_resolvers(lm, data, *, models_dir, seed=0, **settings):
-    """Let a model answer by all resolvers.
+def uses_study_pairs(source: str | Path, metric: str) -> bool:
+    """Whether pairs and metric are the study's, so that the scores can be compared with the published ones.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for `read_pairs`.
+    metric : str
+        A key of ``METRICS``.
+
+    Returns
+    -------
+    bool
+    """
+    return source in _STUDY_PAIRS and METRICS[metric][0] == "pll"
+
+
+def measure(
+    lm,
+    pairs: pd.DataFrame,
+    corpora: Mapping[str, str],
+    coreference_data: CoreferenceData,
+    *,
+    metric: str = "pll",
+    resolver: str = "full",
+    models_dir: str | Path,
+    seed: int = 0,
+) -> Measured:
+    """Measure one model: its bias, its loss on each corpus, and its coreference.
 
     Parameters
     ----------
     lm : MaskedLM
-    data : CoreferenceData
+    pairs : pandas.DataFrame
+        From `read_pairs`.
+    corpora : mapping of str to texts
+        From `biaslib.training.name_corpora`.
+    coreference_data : CoreferenceData
+    metric : str
+        A key of ``METRICS``.
+    resolver : str
+        A key of ``winoqueer_coreference.RESOLVERS``.
     models_dir : str or Path
-        Folder of the trained resolvers. Each has a folder of its own, whose name ends in a fingerprint of model,
-        documents and settings: what is there is not trained again.
-    seed, **settings
-        Of `biaslib.training.train_resolver`.
+        Folder of the trained resolvers.
+    seed : int
+        Of training and bootstrap.
 
     Returns
     -------
-    dict of str to pandas.DataFrame
-        Answers to GAP by the names in ``LIKELIHOODS`` and ``TRAINED``, and clusters by ``LEARNED`` and ``HELD_OUT``;
-        without what `data` does not have.
+    Measured
     """
-    found = {}
-    if data.gap is not None:
-        for name, variant in LIKELIHOODS.items():
-            found[name] = metrics.resolve_by_likelihood(lm, data.gap, variant=variant, progress=True)
-    if data.learned is None:
-        return found
-    settings = settings | {"seed": seed}
-    mark = data_fingerprint(lm.fingerprint, data.learned.words, data.learned.clusters, settings)[:8]
-    folder = Path(models_dir) / f"resolver-{mark}"
-    parser = load_parser()
-    if not (folder / "resolver.json").is_file():
-        training.train_resolver(lm, data.learned, out=folder, parser=parser, progress=True, **settings)
-    resolver = training.load_resolver(folder, device=lm.device)
-    if data.gap is not None:
-        found[TRAINED] = training.resolve_gap(resolver, data.gap, parser=parser)
-    return found | {
-        LEARNED: training.resolve(resolver, data.learned),
-        HELD_OUT: training.resolve(resolver, data.held_out),
-    }
+    scored_by, variant = METRICS[metric]
+    options = {"variant": variant, "seed": seed}
+    score = metrics.stereotype_score(lm, pairs, metric=scored_by, progress=True, **options)
+    about_pronouns = pairs[pairs["bias_type"].str.contains("trans_pronoun")]
+    within_word = metrics.stereotype_score(lm, about_pronouns, likelihood="within_word_l2r", **options)
+    losses = training.held_out_losses(lm, corpora, seed=seed)
+    answers = winoqueer_coreference.answer(lm, coreference_data, models_dir=models_dir, resolver=resolver, seed=seed)
+    return Measured(score.pairs, within_word.pairs, losses, *answers, models=[lm.describe()])
 
 
-def score_answers(data, found, *, seed=0):
-    """Score what `answer` gave.
+def measure_conditions(conditions: pd.DataFrame, opened: scoring.OpenModels, *arguments, **options) -> Measured:
+    """Measure each condition.
 
     Parameters
     ----------
-    data : CoreferenceData
-    found : dict of str to pandas.DataFrame
+    conditions : pandas.DataFrame
+        From `biaslib.training.train_conditions`.
+    opened : OpenModels
+        The models off the shelf, from `biaslib.scoring.open_models`.
+    *arguments, **options
+        Of `measure`.
+
+    Returns
+    -------
+    Measured
+        Each frame with ``model condition head`` first.
+    """
+    after = conditions.loc[conditions["condition"] != OFF_THE_SHELF, "folder"]
+    with scoring.open_models(after, device=opened.device) as trained:
+        models = ChainMap(trained, opened)
+        measured = [measure(models[folder], *arguments, **options) for folder in conditions["folder"]]
+    frames = {name: _labelled(conditions, [getattr(one, name) for one in measured]) for name in _FRAMES}
+    return Measured(**frames, models=[model for one in measured for model in one.models])
+
+
+def stereotype_scores(pairs: pd.DataFrame, *, metric: str = "pll", seed: int = 0) -> pd.DataFrame:
+    """Score each condition on the pairs about queer identities.
+
+    The released file also compares masculine with feminine sentences (``masc_femm``), which are left out here.
+
+    Parameters
+    ----------
+    pairs : pandas.DataFrame
+        Scored pairs with ``model condition head``, from `measure_conditions`.
+    metric : str
+        A key of ``METRICS``.
     seed : int
         Of the bootstrap.
 
     Returns
     -------
     pandas.DataFrame
-        ``resolver`` and the columns of `biaslib.metrics.GapScores.to_frame`: GAP F1 (all, masculine, feminine) and
-        bias of each resolver; CoNLL F1 and its parts, with the documents as group. n is pronouns or documents. After
-        them ``chance``, the GAP F1 of a name chosen at random.
-
-    Examples
-    --------
-    >>> data = read_coreference("gap_sample")
-    >>> scores = score_answers(data, {"likelihood": data.gap})
-    >>> scores.loc[[0, 3], ["resolver", "measure", "value", "n"]].values.tolist()
-    [['likelihood', 'GAP F1', 100.0, 60], ['likelihood', 'GAP bias', 1.0, 60]]
+        ``model condition head``, then the first row of `biaslib.metrics.StereotypeScore.to_frame`; ``p_holm`` is
+        adjusted over the conditions.
     """
-    frames = []
-    for resolver in (*LIKELIHOODS, TRAINED):
-        if resolver in found:
-            scores = metrics.gap_scores(data.gap, found[resolver], seed=seed).to_frame()
-            chance = scores["group"].map(metrics.chance_f1(data.gap))
-            frames.append(scores.assign(resolver=resolver, chance=chance))
-    for name, gold in ((LEARNED, data.learned), (HELD_OUT, data.held_out)):
-        if name in found:
-            scores = metrics.conll_scores(gold, found[name], seed=seed)
-            frames.append(scores.to_frame().assign(resolver=TRAINED, group=name))
-    return _below(frames, COREFERENCE_COLUMNS)
+
+    def score(condition):
+        return _score(rows_of(condition, pairs), metric, seed).to_frame().head(1)
+
+    scores = each_condition(conditions_of(pairs), score)
+    return scores.assign(p_holm=holm(scores["p_value"]))
 
 
-def compare_conditions(conditions, data, found, *, seed=0):
-    """Test each model's conditions against each other, pronoun by pronoun and document by document.
+def group_scores(pairs: pd.DataFrame, *, metric: str = "pll", seed: int = 0) -> pd.DataFrame:
+    """Score each condition by bias type, identity and schema.
 
     Parameters
     ----------
-    conditions : pandas.DataFrame
-        From `biaslib.training.train_each`.
-    data : CoreferenceData
-    found : sequence of dict
-        What `answer` gave for each of its rows.
+    pairs, metric, seed
+        As for `stereotype_scores`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model condition head``, then the columns of `biaslib.metrics.score_groups`.
+    """
+    by = [column for column in _GROUPINGS if column in pairs]
+
+    def score(condition):
+        return metrics.score_groups(rows_of(condition, pairs), by, variant=METRICS[metric][1], seed=seed)
+
+    return each_condition(conditions_of(pairs), score)
+
+
+def pronoun_scores(measured: Measured, *, metric: str = "pll", seed: int = 0) -> pd.DataFrame:
+    """Score the pairs about pronouns with two likelihoods.
+
+    Parameters
+    ----------
+    measured : Measured
+        From `measure_conditions`.
+    metric : str
+        A key of ``METRICS``. Without ``"pll"`` only the likelihood within words is left.
     seed : int
+        Of the bootstrap.
 
     Returns
     -------
     pandas.DataFrame
-        As `biaslib.metrics.compare_gap` and `compare_conll` (on the documents held out) give it, with ``model
-        resolver`` first; ``p_holm`` is adjusted over all rows. Likelihoods of an untrained head are left out.
+        ``model condition head likelihood``, then the columns of `biaslib.metrics.StereotypeScore.to_frame`: for each
+        condition the likelihood ``"pll"`` and ``"within word"``, which masks the later pieces of a word too.
     """
-    frames = []
-    answered = conditions[["model", "condition", "head"]].assign(found=list(found))
-    for model, rows in answered.groupby("model", sort=False):
-        for resolver in (*LIKELIHOODS, TRAINED, HELD_OUT):
-            usable = rows[rows["head"] == "kept"] if resolver in LIKELIHOODS else rows
-            answers = {
-                c: f[resolver] for c, f in zip(usable["condition"], usable["found"], strict=True) if resolver in f
-            }
-            if len(answers) < 2:
-                continue
-            if resolver == HELD_OUT:
-                frame = metrics.compare_conll(data.held_out, answers, seed=seed)
-            else:
-                frame = metrics.compare_gap(data.gap, answers, seed=seed)
-            frames.append(frame.assign(model=model, resolver=TRAINED if resolver == HELD_OUT else resolver))
-    table = _below(frames, _COMPARED)
-    return table.assign(p_holm=holm(table["p_value"])) if len(table) else table
+    scored_by, variant = METRICS[metric]
+    asked = measured.within_word["pair_id"].unique() if scored_by == "pll" else []
+    plain = measured.pairs[measured.pairs["pair_id"].isin(asked)]
 
-
-def list_answers(found):
-    """List the answers to GAP: ``resolver ID A-coref B-coref score_a score_b inexact reason``, a row a pronoun.
-
-    A row with a ``reason`` has no answer; ``inexact`` names what was matched by overlap (see
-    `biaslib.training.resolve_gap`).
-    """
-    frames = [found[name].assign(resolver=name) for name in (*LIKELIHOODS, TRAINED) if name in found]
-    return _below(frames, _ANSWERED)
-
-
-def figure_rows(scores):
-    """Choose GAP F1 and bias by likelihood for `biaslib.plots.forest`.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        From `score_answers`, with ``model condition head``. Those of an untrained head are left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    usable = scores[scores["resolver"].isin(LIKELIHOODS) & (scores["head"] == "kept") & scores["value"].notna()]
-    of_bias = usable["measure"] == "GAP bias"
-    return usable.assign(
-        panel=usable["measure"] + ", " + usable["resolver"],
-        label=usable["model"] + (", " + usable["group"]).where(~of_bias, ""),
-        neutral=usable["chance"].where(~of_bias, 1.0),
-        group=usable["condition"],
-    )
-
-
-def in_short(scores):
-    """Say in lines of Markdown what the first likelihood and the trained resolver found.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        From `score_answers`, with ``model condition head``.
-
-    Returns
-    -------
-    list of str
-        Empty if nothing was scored.
-    """
-    lines = []
-    for (model, condition), rows in scores.groupby(["model", "condition"], sort=False):
+    def score(condition):
         parts = []
-        for resolver, measure, group in (
-            ("likelihood", "GAP F1", "all"),
-            ("likelihood", "GAP bias", "feminine / masculine"),
-            (TRAINED, "GAP F1", "all"),
-            (TRAINED, "CoNLL F1", HELD_OUT),
-        ):
-            of = (rows["resolver"] == resolver) & (rows["measure"] == measure) & (rows["group"] == group)
-            usable = rows[of & ((rows["head"] == "kept") | (rows["resolver"] == TRAINED)) & rows["value"].notna()]
-            how = "by the trained resolver" if resolver == TRAINED else "by likelihood"
-            where = " on documents held out" if group == HELD_OUT else ""
-            parts += [f"{measure} {how}{where} {_told(row)}" for row in usable.to_dict("records")]
-        if parts:
-            lines.append(f"- {escape_markdown(model)}, {escape_markdown(condition)}: {'; '.join(parts)}.")
-    return lines
+        for likelihood, pairs in ((scored_by, plain), ("within word", measured.within_word)):
+            scored = metrics.score_pairs(rows_of(condition, pairs), variant=variant, seed=seed)
+            parts.append(scored.to_frame().head(1).assign(likelihood=likelihood))
+        return pd.concat(parts)
+
+    scores = each_condition(conditions_of(measured.pairs), score)
+    return scores[scores["n"] > 0].reindex(columns=_SCORED)
 
 
-def _told(row):
-    """Write a score with its interval and n, and what chance would give."""
-    digits = 2 if row["measure"] == "GAP bias" else 1
-    bounded = pd.notna(row["ci_low"])
-    interval = f"{row['ci_low']:.{digits}f} to {row['ci_high']:.{digits}f}" if bounded else "no interval"
-    notes = [interval, f"n = {row['n']}"]
-    if pd.notna(row["p_value"]):
-        notes.append(f"p that the genders differ {row['p_value']:.2g}")
-    if pd.notna(row["chance"]):
-        notes += [f"a name at random {row['chance']:.1f}", f"named {row['n_named']:.0f} of {2 * row['n']}"]
-    return f"{row['value']:.{digits}f} ({', '.join(notes)})"
-
-
-def beside_published(scores, conditions):
-    """Set the study's Tables 3 and 4 beside a trained resolver's scores, where the study has the model.
+def compare_conditions(pairs: pd.DataFrame, *, metric: str = "pll", seed: int = 0) -> pd.DataFrame:
+    """Compare the conditions of each model with each other, pair by pair.
 
     Parameters
     ----------
-    scores : pandas.DataFrame
-        From `score_answers`, with ``model condition``.
-    conditions : sequence of str
-        What takes the place of off the shelf, QueerNews and QueerTwitter.
+    pairs, metric, seed
+        As for `stereotype_scores`.
 
     Returns
     -------
     pandas.DataFrame
-        ``table study column measure published model condition value ci_low ci_high n``; a row each published figure.
-        A model that is not of the study has none to stand beside.
-
-    Examples
-    --------
-    >>> nothing = pd.DataFrame(columns=["model", "condition", *SCORE_COLUMNS])
-    >>> table = beside_published(nothing, ["off the shelf", "after news", "after tweets"])
-    >>> table.loc[table["table"] == 3, ["study", "column", "published"]].values[0].tolist()
-    ['bert-base', 'published', 73.9]
+        ``model first second``, then the columns of `biaslib.metrics.ScoreChange.to_frame`. Models whose head was
+        untrained off the shelf are left out: there is no change to speak of.
     """
-    third = published_table("winoqueer_table3_ontonotes_f1").melt("model", var_name="column", value_name="figure")
-    fourth = published_table("winoqueer_table4_gap").melt("model", var_name="column", value_name="figure")
-    fourth = fourth.dropna(subset="figure")
-    fourth[["column", "measure"]] = fourth["column"].str.rsplit("_", n=1).tolist()
-    fourth["measure"] = fourth["measure"].map({"f1": "GAP F1", "bias": "GAP bias"})
-    printed = pd.concat([third.assign(table=3, measure="CoNLL F1"), fourth.assign(table=4)], ignore_index=True)
-    columns = dict(zip(conditions, ["vanilla", "queernews", "queertwitter"], strict=True))
-    groups = {"GAP F1": "all", "GAP bias": "feminine / masculine", "CoNLL F1": HELD_OUT}
-    ours = scores[(scores["resolver"] == TRAINED) & (scores["group"] == scores["measure"].map(groups))]
-    ours = ours.assign(
-        study=[published_model(model, "winoqueer") for model in ours["model"]], column=ours["condition"].map(columns)
-    )
-    keys = ["study", "column", "measure"]
-    printed = printed.rename(columns={"model": "study", "figure": "published"})
-    beside = printed.merge(ours.astype(dict.fromkeys(keys, object)), on=keys, how="left")
-    return beside[["table", *keys, "published", "model", "condition", "value", "ci_low", "ci_high", "n"]]
-
-
-def comparison_scores(scores, data):
-    """Give GAP F1, GAP bias and CoNLL F1 as rows of ``scores.csv``.
-
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        From `score_answers`, with ``model condition head``.
-    data : CoreferenceData
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `biaslib.studies.scores_frame` gives it. The group is the condition alone for all pronouns by the first
-        likelihood and for documents held out; other resolvers and genders follow it. Untrained heads are left out.
-    """
-    fingerprints = data.fingerprints()
-    usable = scores[scores["measure"].isin(_SCORES) & (scores["group"] != LEARNED) & scores["value"].notna()]
-    usable = usable[(usable["head"] == "kept") | (usable["resolver"] == TRAINED)]
     frames = []
-    for (measure, resolver), rows in usable.groupby(["measure", "resolver"], sort=False):
-        gender = rows["group"].where(rows["group"].isin(["masculine", "feminine"]), "")
-        named = "" if resolver == "likelihood" or measure == "CoNLL F1" else f", {resolver}"
-        groups = rows["condition"] + named + gender.where(gender == "", ", " + gender)
-        used = ["gap", "conll"] if resolver == TRAINED and measure != "CoNLL F1" else ["gap"]
-        used = ["conll"] if measure == "CoNLL F1" else used
-        how = {"paper": "winoqueer", "variant": f"{resolver} {LIKELIHOODS.get(resolver, '')}".strip()}
-        how["data_fingerprint"] = data_fingerprint([fingerprints[name] for name in used])
-        frames.append(
-            scores_of(rows.assign(group=groups), value="value", group="group", measure=_SCORES[measure], **how)
-        )
-    return pd.concat(frames, ignore_index=True) if frames else scores_of(usable, value="value")
+    for model, rows in conditions_of(pairs).groupby("model", sort=False):
+        if (rows["head"] == "kept").all():
+            scores = {one.condition: _score(rows_of(one, pairs), metric, seed) for one in rows.itertuples()}
+            for first, second in combinations(scores, 2):
+                frame = metrics.compare_scores(scores[first], scores[second], seed=seed).to_frame()
+                frames.append(frame.assign(model=model, first=first, second=second))
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+    return table.reindex(columns=_COMPARED)
 
 
-def judge_bias(change, second_below_first, *, of_the_study=True):
-    """Judge the study's claims 1 and 2, on what training does to the stereotype score.
-
-    Parameters
-    ----------
-    change : pandas.DataFrame
-        ``model condition before after difference p_lower`` of models with a trained head.
-    second_below_first : dict of str to float
-        By model, the one-sided p value that the second corpus leaves a lower score than the first.
-    of_the_study : bool
-        Whether pairs and metric are the study's.
-
-    Returns
-    -------
-    dict of int to tuple of (str, str)
-    """
-    named = change.assign(study=[published_model(model, "winoqueer") for model in change["model"]])
-    berts = {name: named[named["study"] == name].set_index("condition") for name in ("bert-base", "bert-large")}
-    drops = {name: rows["difference"].round(2).to_dict() for name, rows in berts.items() if len(rows)}
-    base_more = None
-    if of_the_study and len(drops) == 2:
-        base, large = berts.values()
-        base_more = bool((base["difference"] < large["difference"]).all() and (base["p_lower"] < 0.05).all())
-        base_more = base_more and bool((large["p_lower"] < 0.05).all())
-    p_lower = {
-        model: rows.set_index("condition")["p_lower"].round(4).to_dict()
-        | {"second below first": round(second_below_first[model], 4)}
-        for model, rows in change.groupby("model", sort=False)
-    }
-    both = None
-    # A score that falls is less biased only from above 50, and not to farther below it.
-    if of_the_study and len(change) and (change["before"] > 50).all():
-        nearer = (change["after"] - 50).abs() < (change["before"] - 50).abs()
-        both = bool((nearer & (change["p_lower"] < 0.05)).all()) and all(p < 0.05 for p in second_below_first.values())
-    needs = "needs BERT base and large on WinoQueer's pairs (SpanBERT has no head to judge)"
-    return {
-        1: verdict(base_more, f"{needs}; {format_evidence(drops)}"),
-        2: verdict(both, f"needs scores above 50 before; one-sided p of falls, {format_evidence(p_lower)}"),
-    }
-
-
-def judge_coreference(compared, data):
-    """Judge the study's claims 3 and 4, on what training costs coreference.
+def changes(compared: pd.DataFrame) -> pd.DataFrame:
+    """Select what training changed from the comparisons of conditions.
 
     Parameters
     ----------
     compared : pandas.DataFrame
         From `compare_conditions`.
-    data : CoreferenceData
 
     Returns
     -------
-    dict of int to tuple of (str, str)
-        Claim 3: no model loses more than 1.8 CoNLL F1. Claim 4: no GAP F1 moves by more than 1 point (the study's
-        largest move is .8), and the bias gets farther from 1 in more than half of the cases. Not testable where the
-        study's four models have not been trained on OntoNotes or have not answered GAP's test part.
+    pandas.DataFrame
+        ``model condition``, then the columns of `biaslib.metrics.ScoreChange.to_frame`, of each condition after
+        training compared with the model off the shelf; ``p_holm`` is adjusted over all rows.
+    """
+    change = compared[compared["first"] == OFF_THE_SHELF].drop(columns="first").reset_index(drop=True)
+    return change.rename(columns={"second": "condition"}).assign(p_holm=holm(change["p_value"]))
+
+
+def changed_pairs(pairs: pd.DataFrame, *, metric: str = "pll", seed: int = 0) -> pd.DataFrame:
+    """List the pairs in which training changed the preferred sentence.
+
+    Parameters
+    ----------
+    pairs, metric, seed
+        As for `stereotype_scores`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model condition head``, then the columns of `biaslib.metrics.changed_sides`. Models whose head was untrained
+        off the shelf are left out.
+    """
+    conditions = conditions_of(pairs)
+    before = conditions[(conditions["condition"] == OFF_THE_SHELF) & (conditions["head"] == "kept")]
+    before = {one.model: _score(rows_of(one, pairs), metric, seed) for one in before.itertuples()}
+    after = conditions[conditions["model"].isin(before) & (conditions["condition"] != OFF_THE_SHELF)]
+    return each_condition(
+        after, lambda one: metrics.changed_sides(before[one.model], _score(rows_of(one, pairs), metric, seed))
+    )
+
+
+def in_short(scores: pd.DataFrame) -> list[str]:
+    """Summarise the stereotype scores.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        From `stereotype_scores`.
+
+    Returns
+    -------
+    list of str
+        A line of Markdown per condition.
+    """
+    return [_one_line(row) for row in scores.itertuples()]
+
+
+def beside_published(scores: pd.DataFrame, *, of_the_study: bool = True) -> pd.DataFrame:
+    """Set the stereotype scores of a run beside the study's Table 2.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        From `stereotype_scores`. The conditions, in their order, correspond to the study's off the shelf, QueerNews
+        and QueerTwitter.
+    of_the_study : bool
+        Whether pairs and metric are the study's (see `uses_study_pairs`); otherwise nothing is set beside the figures.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``study column published model condition head score ci_low ci_high n``, one row per published figure. The
+        columns from ``model`` are missing if the study's model is not in the run.
+    """
+    columns = dict(zip(scores["condition"].unique(), _PUBLISHED_COLUMNS, strict=False))
+    study = published_models(scores["model"], "winoqueer")
+    ours = scores if of_the_study else scores.head(0)
+    ours = ours.assign(study=ours["model"].map(study), column=ours["condition"].map(columns))
+    printed = published_table("winoqueer_table2_bias").melt("model", var_name="column", value_name="published")
+    keys = ["study", "column"]
+    beside = printed.rename(columns={"model": "study"}).merge(
+        ours.astype(dict.fromkeys(keys, object)), on=keys, how="left"
+    )
+    return beside[["study", "column", "published", "model", "condition", "head", "score", "ci_low", "ci_high", "n"]]
+
+
+def comparison_scores(
+    scores: pd.DataFrame, groups: pd.DataFrame, change: pd.DataFrame, *, metric: str, data_fingerprint: str
+) -> pd.DataFrame:
+    """Give the stereotype scores and their changes as rows of ``scores.csv``.
+
+    Parameters
+    ----------
+    scores, groups, change : pandas.DataFrame
+        From `stereotype_scores`, `group_scores` and `changes`. Rows of an untrained head are left out.
+    metric : str
+        A key of ``METRICS``.
+    data_fingerprint : str
+        Of the pairs.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `biaslib.studies.scores_frame` gives it.
+    """
+    how = {"paper": "winoqueer", "variant": " ".join(METRICS[metric]), "data_fingerprint": data_fingerprint}
+    kept, groups = scores[scores["head"] == "kept"], groups[groups["head"] == "kept"]
+    groups = groups.assign(group=groups["condition"] + ", " + groups["by"] + " " + groups["group"].astype(str))
+    frames = [
+        scores_of(kept, value="score", group="condition", measure="stereotype_score", **how),
+        scores_of(groups, value="score", group="group", measure="stereotype_score_by_group", **how),
+        scores_of(change, value="difference", group="condition", measure="score_change", **how),
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def judge(
+    compared: pd.DataFrame,
+    coreference_compared: pd.DataFrame,
+    coreference_data: CoreferenceData,
+    *,
+    of_the_study: bool = True,
+) -> pd.DataFrame:
+    """Judge the study's claims on the results of a run.
+
+    Parameters
+    ----------
+    compared : pandas.DataFrame
+        From `compare_conditions`. The first corpus takes the place of QueerNews, the second that of QueerTwitter.
+    coreference_compared : pandas.DataFrame
+        From `biaslib.studies.winoqueer_coreference.compare_answers`.
+    coreference_data : CoreferenceData
+    of_the_study : bool
+        Whether pairs and metric are the study's (see `uses_study_pairs`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `biaslib.studies.mark_claims` gives it. Claim 1 is seen if every score of BERT base and large falls, and
+        those of base fall farther. Claim 2 is seen if the scores of all models fall towards 50 from above, and those
+        after the second corpus are below those after the first (one-sided p below .05 each). Claim 3 is seen if no
+        model loses more than 1.8 CoNLL F1, claim 4 if no GAP F1 moves by more than 1 point (the study's largest move is
+        .8) and the bias moves away from 1 in more than half of the cases; both need the study's four models trained on
+        OntoNotes. Claim 5 is not testable.
 
     Examples
     --------
-    >>> nothing = pd.DataFrame(columns=["model", "resolver", "first", "measure", "group"])
-    >>> judge_coreference(nothing, read_coreference())[3]
-    ('not testable here', "needs the study's four models trained on OntoNotes; coreference was not asked for")
+    >>> compared = pd.DataFrame(columns=["model", "first", "second", "before", "after", "difference", "p_lower"])
+    >>> coreference = pd.DataFrame(columns=["model", "resolver", "first", "measure", "group"])
+    >>> nothing = winoqueer_coreference.read_coreference()
+    >>> judge(compared, coreference, nothing)["status"].unique().tolist()
+    ['not testable here']
     """
-    of_trained = compared[(compared["resolver"] == TRAINED) & (compared["first"] == OFF_THE_SHELF)]
-    studied = [published_model(model, "winoqueer") for model in of_trained["model"]]
-    everyone = set(published_table("winoqueer_table3_ontonotes_f1")["model"])
-    complete = everyone <= set(studied) and "OntoNotes" in data.of_the_study
-    conll = of_trained[of_trained["measure"] == "CoNLL F1"]
-    f1 = of_trained[(of_trained["measure"] == "GAP F1") & (of_trained["group"] == "all")]
-    bias = of_trained[of_trained["measure"] == "GAP bias"]
-    kept = worse = None
-    if complete and len(conll):
-        kept = bool((conll["difference"] >= -_MOST_LOST - _SLACK).all())
-    if complete and "GAP" in data.of_the_study and bias["difference"].notna().all():
-        farther = (bias["value_second"] - 1).abs() > (bias["value_first"] - 1).abs() + _SLACK
-        worse = bool((f1["difference"].abs() <= _HARDLY + _SLACK).all() and farther.mean() > 0.5)
-    nothing = "coreference was not asked for"
-    needs = "needs the study's four models trained on OntoNotes"
-    return {
-        3: verdict(kept, f"{needs}; {_changes(conll) if data.asked else nothing}"),
-        4: verdict(worse, f"{needs} and GAP's test part; {_changes(pd.concat([f1, bias])) if data.asked else nothing}"),
+    after_training = compared[compared["first"] == OFF_THE_SHELF]
+    between_corpora = compared[compared["first"] != OFF_THE_SHELF]
+    verdicts = {
+        1: _judge_size(after_training, of_the_study),
+        2: _judge_corpora(after_training, between_corpora, of_the_study),
+        5: verdict(None, "the corpora were not released"),
     }
-
-
-def _changes(rows):
-    """Write the changes of each model by measure and condition."""
-    told: dict[str, dict[str, float]] = {}
-    for row in rows.to_dict("records"):
-        told.setdefault(row["model"], {})[f"{row['measure']} {row['second']}"] = float(row["difference"])
-    return f"changes by the trained resolver: {format_evidence(told)}"
-
-
-def _below(frames, columns):
-    """Put frames below each other, with these columns."""
-    return pd.concat(frames, ignore_index=True).reindex(columns=columns) if frames else pd.DataFrame(columns=columns)
+    verdicts |= winoqueer_coreference.verdicts(coreference_compared, coreference_data)
+    return mark_claims("winoqueer", verdicts)
 
 
 def published_scores(scores: pd.DataFrame) -> dict[int, tuple[float, str]]:
-    """Find what Table 2 has for a run's scores: off the shelf, by PLL, on WinoQueer's own pairs."""
+    """Find the figure of Table 2 for each score of a run: off the shelf, by PLL, on WinoQueer's own pairs."""
     printed = published_table("winoqueer_table2_bias").set_index("model")["off_the_shelf"].to_dict()
     own = published_models(scores["model"], "winoqueer")
     found = {}
     for row in scores.itertuples():
-        own_pairs = row.given.get("pair_source") in ("winoqueer", "winoqueer-v0") and "pll" in row.variant.split()
+        own_pairs = row.given.get("pair_source") in _STUDY_PAIRS and "pll" in row.variant.split()
         is_alike = row.measure == "stereotype_score" and row.group == OFF_THE_SHELF and own_pairs
         if is_alike and own.get(row.model) in printed:
             found[row.Index] = (printed[own[row.model]], "WinoQueer, Table 2")
     return found
+
+
+def _judge_size(change, of_the_study):
+    """Judge whether the smaller BERT loses more bias."""
+    named = change.assign(study=[published_model(model, "winoqueer") for model in change["model"]])
+    base, large = (named[named["study"] == name].set_index("second") for name in ("bert-base", "bert-large"))
+    seen = None
+    if of_the_study and len(base) and len(large):
+        both_fall = (base["p_lower"] < 0.05).all() and (large["p_lower"] < 0.05).all()
+        seen = bool(both_fall and (base["difference"] < large["difference"]).all())
+    falls = {name: rows["difference"].round(2).to_dict() for name, rows in (("bert-base", base), ("bert-large", large))}
+    found = format_evidence({name: fall for name, fall in falls.items() if fall})
+    return verdict(seen, f"needs BERT base and large on WinoQueer's pairs (SpanBERT has no trained head); {found}")
+
+
+def _judge_corpora(change, between_corpora, of_the_study):
+    """Judge whether both corpora reduce the bias, the second one more."""
+    seen = None
+    # A lower score is less biased only if it was above 50 and does not end farther below.
+    if of_the_study and len(change) and (change["before"] > 50).all():
+        nearer = (change["after"] - 50).abs() < (change["before"] - 50).abs()
+        falls = nearer & (change["p_lower"] < 0.05)
+        seen = bool(falls.all() and (between_corpora["p_lower"] < 0.05).all())
+    tests = pd.concat([change, between_corpora.assign(second="second below first")])
+    p_lower = {
+        model: rows.set_index("second")["p_lower"].round(4).to_dict()
+        for model, rows in tests.groupby("model", sort=False)
+    }
+    return verdict(seen, f"needs scores above 50 before; one-sided p of falls, {format_evidence(p_lower)}")
+
+
+def _score(pairs, metric, seed):
+    """Score pairs of one condition but those that compare masculine with feminine sentences."""
+    apart = pairs["bias_type"].str.startswith("masc_femm")
+    return metrics.score_pairs(pairs[~apart], variant=METRICS[metric][1], seed=seed)
+
+
+def _labelled(conditions, frames):
+    """Stack one frame per condition, with ``model condition head`` first."""
+    parts = [with_condition(*both) for both in zip(conditions.itertuples(), frames, strict=True)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _one_line(row):
+    untrained = "; its head is untrained, so this means nothing" if row.head == "new" else ""
+    return (
+        f"- {escape_markdown(row.model)}, {escape_markdown(row.condition)}: prefers the stereotyping sentence in "
+        f"{row.score:.1f} % of the pairs (interval {row.ci_low:.1f} to {row.ci_high:.1f}, p against 50 "
+        f"{row.p_value:.2g}; n = {row.n}, {row.n_different} of them distinct, {row.n_left_out} left out){untrained}."
+    )

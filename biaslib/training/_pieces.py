@@ -1,4 +1,4 @@
-"""Documents cut into pieces that a model takes."""
+"""Documents cut into pieces that fit the model."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{
 
 
 def cut_documents(tokenizer, words, window, max_words, overlap):
-    """Cut the parts of documents into pieces that the model takes."""
+    """Cut the parts of documents into pieces that fit the model."""
     for key, part in words.groupby(KEYS, sort=False):
         tokens = [_tokens(tokenizer, word)[: window - 2] for word in part["word"]]
         sentences = _short_sentences(part["sentence"], map(len, tokens), window - 2, max_words)
@@ -23,15 +23,15 @@ def cut_documents(tokenizer, words, window, max_words, overlap):
 
 
 def _tokens(tokenizer, word):
-    """Split a word into tokens; what has none, or would be read as a special token, is the unknown one."""
-    # Byte-level vocabularies tell by the space that a word begins; to others it is nothing.
+    """Split a word into tokens; a word without any, or that reads as a special token, is the unknown token."""
+    # In byte-level vocabularies a space marks the start of a word; others ignore it.
     tokens = tokenizer.tokenize(f" {_BRACKETS.get(word, word)}")
     special = set(tokenizer.all_special_tokens) - {tokenizer.unk_token}
     return tokens if tokens and not special & set(tokens) else [tokenizer.unk_token]
 
 
 def _short_sentences(sentences, n_tokens, most_tokens, most_words):
-    """Number sentences anew, those that are too long cut between words."""
+    """Renumber sentences, with those that are too long cut between words."""
     numbers, previous, tokens, words = [], None, 0, 0
     for sentence, n in zip(sentences, n_tokens, strict=True):
         if sentence != previous or tokens + n > most_tokens or words == most_words:
@@ -44,7 +44,7 @@ def _short_sentences(sentences, n_tokens, most_tokens, most_words):
 
 
 def _stretches(sentences, max_words, overlap):
-    """List, as first word and the one after the last, stretches of whole sentences that overlap."""
+    """Yield the bounds (first word, one after the last) of overlapping runs of whole sentences."""
     bounds = [n for n, sentence in enumerate(sentences) if n == 0 or sentence != sentences[n - 1]] + [len(sentences)]
     start = 0
     while True:
@@ -52,7 +52,7 @@ def _stretches(sentences, max_words, overlap):
         yield bounds[start], bounds[end]
         if end == len(bounds) - 1:
             return
-        # The next stretch has to get further than this one.
+        # The next run must end after this one.
         start = next(
             n
             for n in range(start + 1, end + 1)
@@ -78,7 +78,7 @@ def _content(key, words, tokens):
 
 
 def training_pieces(model, documents, headed, max_words):
-    """Make pieces with the mentions that lie in them, and count those that are left out."""
+    """Make pieces with the mentions inside them, and count the mentions left out."""
     window = model.config.bert_window_size
     pieces = list(cut_documents(model.tokenizer, documents.words, window, max_words, overlap=0))
     usable = headed[headed["head"].notna()]
@@ -88,14 +88,14 @@ def training_pieces(model, documents, headed, max_words):
         if piece.key in mentions:
             n_learned += _add_mentions(piece, mentions[piece.key])
     if not any(piece.content["word_clusters"] for piece in pieces):
-        raise ValueError("no document has two mentions of a cluster in one piece: there is nothing to learn")
+        raise ValueError("no document has two mentions of a cluster in one piece, so there is nothing to learn")
     without_head = len(headed) - len(usable)
     left_out = {"no free head word": without_head, "alone in a piece or across its end": len(usable) - n_learned}
     return pieces, left_out
 
 
 def _add_mentions(piece, mentions):
-    """Write clusters into a piece, and count the mentions written."""
+    """Add clusters to a piece; return the number of mentions added."""
     content, n = piece.content, len(piece.content["cased_words"])
     moved = mentions[["cluster", "head", "start", "end"]].astype(int)
     moved[["head", "start", "end"]] -= piece.first

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from biaslib.scoring.models import quiet_transformers
 
-# stanza's and the paper's values; the encoder's window is the model's own if that is shorter.
+# The values of stanza and the paper; the window is shortened to the limit of the encoder.
 RESOLVER_SETTINGS = {
     "bert_window_size": 512,
     "embedding_size": 20,
@@ -24,7 +24,7 @@ RESOLVER_SETTINGS = {
     "clusters_starts_are_singletons": False,
     "use_zeros": False,
 }
-# stanza's configuration has no defaults; these are of no effect here.
+# The configuration of stanza has no defaults; these have no effect here.
 _UNUSED = dict.fromkeys(["data_dir", "save_dir", "save_name", "train_data", "dev_data", "test_data"], "")
 _UNUSED |= {"section": "biaslib", "conll_log_dir": "", "lang_lr_attenuation": "", "lang_lr_weights": ""}
 _UNUSED |= {"learning_rate": 0.0, "bert_learning_rate": 0.0, "bert_finetune_begin_epoch": 0.0, "train_epochs": 0}
@@ -32,11 +32,11 @@ _UNUSED |= {"plateau_epochs": 0, "max_train_len": 0, "save_each_checkpoint": Fal
 _UNUSED |= {"lora": False, "lora_alpha": 0, "lora_rank": 0, "lora_dropout": 0.0, "tokenizer_kwargs": {}}
 _UNUSED |= {"lora_target_modules": [], "lora_modules_to_save": []}
 ENCODER, LAYERS, ABOUT = "encoder", "layers.safetensors", "resolver.json"
-_COREF_EXTRA = "pip install 'biaslib[coref,units]' brings it"
+_COREF_EXTRA = "install it with pip install 'biaslib[coref,units]'"
 
 
 class Piece(NamedTuple):
-    """A stretch of a part of a document as stanza takes it; `first` is the position of its first word."""
+    """Consecutive words of a part of a document in stanza's form; `first` is the position of the first one."""
 
     key: tuple[str, int]
     first: int
@@ -55,7 +55,7 @@ def build_model(core, encoder, settings, device):
     """Build stanza's model on an encoder in a folder, in evaluation mode."""
     config = core.Config(**_UNUSED, **settings, bert_model=str(encoder), device=device)
     model = core.CorefModel(config=config, build_optimizers=False)
-    # What has "t5" in its name is run as a T5, and that of a folder may.
+    # A name with "t5" in it is run as a T5, and the name of the folder may have it.
     config.bert_model = ENCODER
     return model
 
@@ -80,13 +80,13 @@ def new_layers(model):
 
 
 def run_model(model, content, window):
-    """Run the model on a piece, padded no further than it needs."""
+    """Run the model on a piece, with no more padding than needed."""
     model.config.bert_window_size = min(window, len(content["subwords"]) + 2)
     return model.run(content)
 
 
 def fit(model, contents, epochs, seed, rates, progress):
-    """Train on pieces, one a step, and give the mean loss of each epoch."""
+    """Train on pieces, one per step; return the mean loss of each epoch."""
     import torch
     from stanza.models.coref.loss import CorefLoss
     from tqdm import tqdm
@@ -113,7 +113,7 @@ def fit(model, contents, epochs, seed, rates, progress):
                     ends = (end_loss(result.span_scores[:, :, side], result.span_y[side]) for side in (0, 1))
                     loss = loss + sum(ends) / mean_mentions / 2
                 if not torch.isfinite(loss):
-                    raise ValueError(f"the loss in epoch {epoch + 1} is no finite number: take lower learning rates")
+                    raise ValueError(f"the loss in epoch {epoch + 1} is not finite; use lower learning rates")
                 loss.backward()
                 optimizer.step()
                 schedule.step()
@@ -128,7 +128,7 @@ def fit(model, contents, epochs, seed, rates, progress):
 
 @contextmanager
 def seeded(seed, device):
-    """Draw from a seed, and leave the random numbers of others as they were."""
+    """Draw from a seed, leaving the caller's random numbers unchanged."""
     import torch
 
     devices = [torch.device(device)] if torch.device(device).type == "cuda" else []
@@ -139,7 +139,7 @@ def seeded(seed, device):
 
 @contextmanager
 def quiet_stanza():
-    """Keep stanza's and transformers' reports of loading out of a notebook."""
+    """Keep the loading messages of stanza and transformers out of a notebook."""
     logger = logging.getLogger("stanza")
     level = logger.level
     logger.setLevel(logging.ERROR)

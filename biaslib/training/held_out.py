@@ -1,4 +1,4 @@
-"""Losses on the part of a corpus that training holds out."""
+"""How well a model predicts the masked tokens of the documents that training holds out."""
 
 import math
 import os
@@ -11,25 +11,28 @@ import pandas as pd
 from biaslib import scoring
 from biaslib.io.corpora import read_documents
 from biaslib.stats.intervals import bootstrap_interval
-from biaslib.training._blocks import check_data_settings, held_out_block, make_masking, prepare_blocks
+from biaslib.training._blocks import prepare_blocks
+from biaslib.training._checkpoints import work_folder
+from biaslib.training._masking import held_out_block, make_masking
+from biaslib.training._settings import check_data_settings
 
 
 @dataclass(frozen=True)
 class HeldOutLoss:
-    """How well a model tells the hidden tokens of texts held out.
+    """Result of `held_out_loss`.
 
     Attributes
     ----------
     loss : float
-        Mean over the tokens asked for of −log P(token | block), natural logarithm.
+        Mean of −log P(token | block) over the masked tokens, natural logarithm.
     ci_low, ci_high : float
         95 % percentile bootstrap interval over documents; NaN for a single one.
     perplexity : float
-        exp(loss): comparable between models of one vocabulary only.
+        exp(loss); comparable only between models with the same vocabulary.
     n_tokens, n_documents : int
-        Tokens asked for, and the documents they are in.
+        Masked tokens, and the documents they are in.
     by_document : pandas.DataFrame
-        ``document loss n_tokens``: the mean of each document, so that two models can be compared pair by pair.
+        ``document loss n_tokens``: the mean loss of each document, for paired comparisons of two models.
     """
 
     loss: float
@@ -41,39 +44,39 @@ class HeldOutLoss:
     by_document: pd.DataFrame = field(repr=False, compare=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the figures as a frame of one row."""
+        """Return the fields but ``by_document`` as a frame of one row."""
         return pd.DataFrame([{name: value for name, value in vars(self).items() if name != "by_document"}])
 
 
 def held_out_loss(
-    lm,
+    lm: scoring.MaskedLM,
     texts,
     *,
-    held_out=0.1,
-    block_size=None,
-    mask_probability=0.15,
-    whole_word_masking=False,
-    seed=0,
-    text_column="text",
-    batch_tokens=None,
-    progress=False,
+    held_out: float = 0.1,
+    block_size: int | None = None,
+    mask_probability: float = 0.15,
+    whole_word_masking: bool = False,
+    seed: int = 0,
+    text_column: str = "text",
+    batch_tokens: int | None = None,
+    progress: bool = False,
 ) -> HeldOutLoss:
-    """Compute the loss of a model on the documents that a training with the same settings holds out.
+    """Compute the loss of a model on the documents that training with the same settings holds out.
 
-    Which documents they are and which of their tokens are hidden depends on the texts, the seed and the tokenizer
-    alone: a model before and after training is asked the same.
+    The documents held out and the tokens masked in them depend only on the texts, the seed and the tokenizer, so a
+    model before and after training is asked the same.
 
     Parameters
     ----------
     lm : MaskedLM
     texts, text_column
-        As for :func:`read_texts`.
+        As for `biaslib.io.read_documents`.
     held_out : float
-        As for :func:`continue_pretraining`; with 1, all documents are asked for.
+        As for `continue_pretraining`; with 1, all documents are used.
     block_size, mask_probability, whole_word_masking, seed
-        As for :func:`continue_pretraining`.
+        As for `continue_pretraining`.
     batch_tokens, progress
-        As in `biaslib.scoring.scores`.
+        As in `biaslib.scoring`.
 
     Returns
     -------
@@ -82,22 +85,21 @@ def held_out_loss(
     Raises
     ------
     ValueError
-        If a setting is out of range, or the texts are too few.
+        If a setting is out of range, there are too few texts, or the model's output is not finite.
 
     Examples
     --------
     >>> from biaslib.scoring import load_masked_lm
     >>> found = held_out_loss(load_masked_lm("demo"), "queer_voices_sample", block_size=64, held_out=1)
-    >>> round(found.loss, 2), found.n_tokens  # a guess without any knowledge costs ln 30,522 = 10.33
+    >>> round(found.loss, 2), found.n_tokens  # uniform guessing would cost ln 30,522 = 10.33
     (3.76, 399)
     """
     settings = check_data_settings(lm, block_size, mask_probability, held_out, seed, whole_word_masking)
     _, blocks, _ = prepare_blocks(lm, read_documents(texts, text_column=text_column), settings)
-    losses, documents = losses_of_blocks(
-        lm, blocks, make_masking(lm, settings), range(len(blocks)), batch_tokens, progress
-    )
+    masking = make_masking(lm, settings)
+    losses, documents = losses_of_blocks(lm, blocks, masking, range(len(blocks)), batch_tokens, progress)
     if not np.isfinite(losses).all():
-        raise ValueError(f"the output of {lm.name!r} is not a finite number for {(~np.isfinite(losses)).sum()} tokens")
+        raise ValueError(f"the output of {lm.name!r} is not finite for {(~np.isfinite(losses)).sum()} tokens")
     numbers, place = np.unique(documents, return_inverse=True)
     sums, n = np.bincount(place, weights=losses), np.bincount(place)
     low, high = bootstrap_interval((sums, n), _ratio, seed=settings["seed"], paired=True)
@@ -106,44 +108,45 @@ def held_out_loss(
     return HeldOutLoss(loss, low, high, perplexity(loss), len(losses), len(numbers), by_document)
 
 
-def held_out_losses(lm, corpora, **options) -> pd.DataFrame:
-    """Give the losses on the part held out of several corpora.
+def held_out_losses(lm: scoring.MaskedLM, corpora: dict, **options) -> pd.DataFrame:
+    """Compute the loss of a model on the held-out part of several corpora.
 
     Parameters
     ----------
     lm : MaskedLM
     corpora : mapping of str to texts
+        The texts of each corpus, by its name.
     **options
-        Of :func:`held_out_loss`.
+        Of `held_out_loss`.
 
     Returns
     -------
-    DataFrame
-        ``corpus loss ci_low ci_high perplexity n_tokens n_documents``.
+    pandas.DataFrame
+        ``corpus loss ci_low ci_high perplexity n_tokens n_documents``, one row per corpus.
     """
     losses = {name: held_out_loss(lm, texts, **options).to_frame() for name, texts in corpora.items()}
     return pd.concat(losses, names=["corpus", None]).reset_index("corpus").reset_index(drop=True)
 
 
-def read_training(folder) -> pd.DataFrame:
-    """Read the losses of a training, also of one that is not done yet.
+def read_training(folder: str | Path) -> pd.DataFrame:
+    """Read the losses of a training, finished or not.
 
     Parameters
     ----------
     folder : str or Path
-        What :func:`continue_pretraining` was given as `out`.
+        The `out` of `continue_pretraining`.
 
     Returns
     -------
     pandas.DataFrame
-        ``step epoch split loss perplexity n_tokens``: for ``split`` ``"held_out"``, the loss before training (step 0)
-        and after each epoch, always on the same hidden tokens; for ``"train"``, the mean over the tokens hidden
-        in the epoch, taken while the model learnt, with its dropout.
+        ``step epoch split loss perplexity n_tokens``. Rows with ``split`` ``"held_out"`` are the loss before training
+        (step 0) and after each epoch, always on the same masked tokens; rows with ``"train"`` are the mean over the
+        tokens masked in the epoch, computed while the model was training, with dropout.
 
     Raises
     ------
     FileNotFoundError
-        If no training was begun there.
+        If no training was started there.
 
     Examples
     --------
@@ -154,14 +157,14 @@ def read_training(folder) -> pd.DataFrame:
     places = [folder / "training.csv", work_folder(Path(os.path.abspath(folder))) / "training.csv"]
     found = next((place for place in places if place.is_file()), None)
     if found is None:
-        raise FileNotFoundError(f"no training.csv in {str(folder)!r}: give the folder of a continued training")
-    # Python's float reads back the last digit, which pandas' own reader may not.
+        raise FileNotFoundError(f"no training.csv in {str(folder)!r}; give the folder of a continued training")
+    # Python's float restores the last digit, which pandas' own parser may not.
     exact = {"loss": float, "perplexity": float}
     return pd.read_csv(found, dtype={"step": int, "epoch": int, "split": str, "n_tokens": int}, converters=exact)
 
 
 def losses_of_blocks(lm, blocks, masking, numbers, batch_tokens=None, progress=False):
-    """Give −log P of each hidden token of some blocks, and the document that it is in."""
+    """Return −log P of each masked token of some blocks, and the document it is in."""
     requests, documents = [], []
     for number in numbers:
         seen, places = held_out_block(blocks, masking, number)
@@ -175,14 +178,10 @@ def losses_of_blocks(lm, blocks, masking, numbers, batch_tokens=None, progress=F
     return np.array(losses), np.concatenate(documents) if documents else np.zeros(0, dtype=np.int32)
 
 
-def _ratio(sums, n, axis=-1):
-    return sums.sum(axis=axis) / n.sum(axis=axis)
-
-
 def perplexity(loss):
-    # An untrained model's may be over what a float holds.
+    # The exponential of an untrained model's loss may overflow.
     return math.exp(loss) if loss < 700 else math.inf
 
 
-def work_folder(out):
-    return out.with_name(f".{out.name}.training")
+def _ratio(sums, n, axis=-1):
+    return sums.sum(axis=axis) / n.sum(axis=axis)

@@ -25,7 +25,16 @@ from biaslib import io, training
 from biaslib.cli import main
 from biaslib.io import read_documents
 from biaslib.scoring import load_masked_lm, models
-from biaslib.training import _blocks, _checkpoints, continue_pretraining, held_out_loss, read_training
+from biaslib.training import (
+    _blocks,
+    _masking,
+    _recorder,
+    _settings,
+    continue_pretraining,
+    continued,
+    held_out_loss,
+    read_training,
+)
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = (*tiny_models.TOKENIZER_FAMILIES, "albert")
@@ -59,11 +68,11 @@ def test_held_out_loss_is_that_of_the_definition(tiny, family, whole_words):
     texts = ["unable doers were seeing the nurse", *sentences(20)]
     options = {"block_size": 32, "mask_probability": 0.3, "held_out": 0.4, "whole_word_masking": whole_words}
     found = held_out_loss(lm, texts, **options)
-    settings_used = _blocks.check_data_settings(lm, 32, 0.3, 0.4, 0, whole_words)
+    settings_used = _settings.check_data_settings(lm, 32, 0.3, 0.4, 0, whole_words)
     _, blocks, _ = _blocks.prepare_blocks(lm, texts, settings_used)
-    masking, model, expected = _blocks.make_masking(lm, settings_used), plain.double(lm), []
+    masking, model, expected = _masking.make_masking(lm, settings_used), plain.double(lm), []
     for number in range(len(blocks)):
-        seen, places = _blocks.held_out_block(blocks, masking, number)
+        seen, places = _masking.held_out_block(blocks, masking, number)
         original = blocks.ids[blocks.span(number)]
         expected += [-plain.log_probability(model, seen.tolist(), p, int(original[p])) for p in places]
     assert found.n_tokens == len(expected) > 10
@@ -80,28 +89,28 @@ def test_blocks_are_documents_with_their_special_tokens_cut_to_size(tiny):
     lm = tiny("bert_cased")
     cls, sep = lm.tokenizer.cls_token_id, lm.tokenizer.sep_token_id
     he, is_, good = lm.tokenizer.convert_tokens_to_ids(["he", "is", "good"])
-    blocks, left_out = _blocks._blocks(lm, ["he is good", "he", "good good good good"], 8, False)
+    blocks, left_out = _blocks.cut_blocks(lm, ["he is good", "he", "good good good good"], 8, False)
     stream = [cls, he, is_, good, sep, cls, he, sep, cls, good, good, good, good, sep]
     # Six tokens are left for a second block: too few to learn from.
     assert (blocks.ids.tolist(), left_out, len(blocks)) == (stream[:8], 6, 1)
     assert blocks.documents.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
-    blocks, left_out = _blocks._blocks(lm, ["he is good"] * 4, 11, False)
+    blocks, left_out = _blocks.cut_blocks(lm, ["he is good"] * 4, 11, False)
     assert (len(blocks.ids), len(blocks), left_out) == (20, 2, 0)
-    blocks, left_out = _blocks._blocks(lm, ["he is"], 32, False)
+    blocks, left_out = _blocks.cut_blocks(lm, ["he is"], 32, False)
     assert (blocks.ids.tolist(), left_out) == ([cls, he, is_, sep], 0)
 
 
 def test_fifteen_of_a_hundred_tokens_are_hidden_by_the_published_lots(tiny):
     lm = tiny("bert_cased")
-    used = _blocks.check_data_settings(lm, 64, 0.15, 1.0, 0, False)
+    used = _settings.check_data_settings(lm, 64, 0.15, 1.0, 0, False)
     texts = sentences(3_000)
     _, blocks, _ = _blocks.prepare_blocks(lm, texts, used)
-    masking = _blocks.make_masking(lm, used)
+    masking = _masking.make_masking(lm, used)
     can_be = ~np.isin(blocks.ids, lm.tokenizer.all_special_ids)
     seen, chosen = blocks.ids.copy(), np.zeros(len(blocks.ids), dtype=bool)
     for number in range(len(blocks)):
         span = blocks.span(number)
-        seen[span], places = _blocks.held_out_block(blocks, masking, number)
+        seen[span], places = _masking.held_out_block(blocks, masking, number)
         chosen[span.start + places] = True
     assert not chosen[~can_be].any() and (seen == blocks.ids)[~chosen].all()
     n = chosen.sum()
@@ -113,13 +122,13 @@ def test_fifteen_of_a_hundred_tokens_are_hidden_by_the_published_lots(tiny):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whole_words_are_hidden_with_all_their_pieces(tiny, family):
     lm = tiny(family)
-    used = _blocks.check_data_settings(lm, 64, 0.3, 1.0, 0, True)
+    used = _settings.check_data_settings(lm, 64, 0.3, 1.0, 0, True)
     _, blocks, _ = _blocks.prepare_blocks(lm, ["the unable doers were seeing kindness"] * 40, used)
-    masking = _blocks.make_masking(lm, used)
+    masking = _masking.make_masking(lm, used)
     n_pieces, shares = [], []
     for number in range(len(blocks)):
         span = blocks.span(number)
-        _, places = _blocks.held_out_block(blocks, masking, number)
+        _, places = _masking.held_out_block(blocks, masking, number)
         hidden = np.isin(np.arange(len(blocks.words[span])), places)
         for word in set(blocks.words[span].tolist()) - {-1}:
             pieces = hidden[blocks.words[span] == word]
@@ -146,10 +155,10 @@ def test_neither_batches_nor_a_second_call_change_the_loss(tiny, batch_tokens, r
 def test_no_document_is_on_both_sides_of_the_split_and_none_is_lost(documents, held_out, seed):
     if len(set(documents)) < 2:
         documents = [*documents, "y", "z"]
-    train, test = _blocks._split(documents, held_out, seed)
+    train, test = _blocks.split_documents(documents, held_out, seed)
     assert not set(train) & set(test) and train and test
     assert sorted(train + test) == sorted(documents)
-    assert _blocks._split(documents, held_out, seed) == (train, test)
+    assert _blocks.split_documents(documents, held_out, seed) == (train, test)
 
 
 def test_the_seed_decides_what_is_held_out(tiny):
@@ -173,7 +182,7 @@ def test_every_tokenizer_family_trains_and_loads(tiny, tmp_path, family):
     trained = load_masked_lm(folder)
     assert trained.fingerprint != before and (trained.dtype, trained.head) == ("float32", "kept")
     frame = read_training(folder)
-    assert frame.columns.tolist() == list(training.TRAINING_COLUMNS)
+    assert frame.columns.tolist() == list(_recorder.TRAINING_COLUMNS)
     assert frame[["step", "epoch", "split"]].values.tolist() == [
         [0, 0, "held_out"],
         [2, 1, "train"],
@@ -207,7 +216,7 @@ def test_steps_in_which_nothing_is_hidden_do_no_harm(tiny, tmp_path):
 
 
 def test_a_rate_that_breaks_the_model_is_said(tiny, tmp_path):
-    with pytest.raises(ValueError, match="not a finite number any more: train with a smaller learning_rate"):
+    with pytest.raises(ValueError, match="no longer a finite number; train with a smaller learning_rate"):
         quick(tiny("bert_cased"), tmp_path / "out", learning_rate=1e30, batch_size=2)
     assert not (tmp_path / "out").exists()
 
@@ -273,8 +282,8 @@ LONG = {"epochs": 2, "batch_size": 2, "save_every": 5, "block_size": 32, "learni
 KILLED = """
 import json, os, signal, sys
 import torch
-from biaslib.finetuning import continue_pretraining
-from biaslib.models import load_masked_lm
+from biaslib.scoring import load_masked_lm
+from biaslib.training import continue_pretraining
 
 moment, model, texts, out, options = sys.argv[1:]
 save, rename = torch.save, os.rename
@@ -316,8 +325,8 @@ def check_goes_on(undisturbed, out, steps_left, monkeypatch):
     """Start the same training again: it does the steps that are left, and ends with the same losses."""
     model, texts, expected = undisturbed
     assert not out.exists()
-    steps, add = [], _checkpoints.Recorder.add
-    monkeypatch.setattr(_checkpoints.Recorder, "add", lambda self, *given: (steps.append(given), add(self, *given))[1])
+    steps, add = [], _recorder.Recorder.add
+    monkeypatch.setattr(_recorder.Recorder, "add", lambda self, *given: (steps.append(given), add(self, *given))[1])
     continue_pretraining(load_masked_lm(model), texts, out=out, **LONG)
     pd.testing.assert_frame_equal(read_training(out), expected, rtol=1e-4)
     assert abs(losses(out)[-1] - expected.loss.iloc[-1]) < 0.01
@@ -361,10 +370,10 @@ def test_killed_between_two_steps_from_outside_it_goes_on(undisturbed, tmp_path,
 def test_a_checkpoint_that_lost_a_byte_is_not_used(undisturbed, tmp_path, monkeypatch):
     model, texts, _ = undisturbed
     out = tmp_path / "out"
-    monkeypatch.setattr(_checkpoints, "finish", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(continued, "finish", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt) as stop:
         continue_pretraining(load_masked_lm(model), texts, out=out, **LONG)
-    assert "goes on from the last checkpoint in" in stop.value.__notes__[0]
+    assert "resume from the last checkpoint in" in stop.value.__notes__[0]
     monkeypatch.undo()
     weights = tmp_path / ".out.training" / "checkpoint-22" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
@@ -378,7 +387,7 @@ def test_another_setting_is_refused_by_name_or_starts_anew(tiny, tmp_path, monke
     assert quick(lm, out, batch_size=12, save_every=7) == folder
     assert (folder / "model.safetensors").stat().st_mtime_ns == written, "what is done is not done again"
     for name, changed in [("epochs", 2), ("learning_rate", 2e-3), ("seed", 1), ("whole_word_masking", True)]:
-        with pytest.raises(ValueError, match=rf"^{name} was .* and is {changed!r} now: .*resume=False"):
+        with pytest.raises(ValueError, match=rf"^{name} was .* and is {changed!r} now; .*resume=False"):
             quick(lm, out, **{"batch_size": 12, name: changed})
     with pytest.raises(ValueError, match=r"^texts was"):
         quick(lm, out, sentences(61), batch_size=12)
@@ -390,7 +399,7 @@ def test_another_setting_is_refused_by_name_or_starts_anew(tiny, tmp_path, monke
 
 
 def test_another_setting_is_refused_after_a_kill_too(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoints, "finish", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(continued, "finish", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         quick(tiny("bert_cased"), tmp_path / "out", batch_size=12)
     monkeypatch.undo()
@@ -431,26 +440,26 @@ def test_two_processes_train_as_one_with_the_whole_batch(undisturbed, tmp_path):
     ("options", "says"),
     [
         ({"block_size": 65}, "block_size is 65, over the limit of .*64 tokens"),
-        ({"block_size": 7}, "block_size is 7: take at least 8"),
-        ({"block_size": 16.0}, "block_size is 16.0: take a whole number"),
-        ({"mask_probability": 0}, "mask_probability is 0: take a number above 0"),
-        ({"mask_probability": 1.01}, "mask_probability is 1.01: take a share"),
-        ({"mask_probability": float("nan")}, "mask_probability is nan"),
-        ({"held_out": 1}, "held_out is 1"),
-        ({"held_out": 0}, "held_out is 0"),
-        ({"epochs": 0}, "epochs is 0"),
-        ({"epochs": True}, "epochs is True"),
-        ({"batch_size": 0}, "batch_size is 0"),
-        ({"save_every": 0}, "save_every is 0"),
-        ({"learning_rate": 0}, "learning_rate is 0"),
-        ({"learning_rate": "fast"}, "learning_rate is 'fast'"),
-        ({"weight_decay": -1}, "weight_decay is -1"),
-        ({"seed": -1}, "seed is -1"),
-        ({"whole_word_masking": "no"}, "whole_word_masking is 'no'"),
+        ({"block_size": 7}, "block_size must be a whole number of at least 8, not 7"),
+        ({"block_size": 16.0}, "block_size must be a whole number of at least 8, not 16.0"),
+        ({"mask_probability": 0}, "mask_probability must be a finite number above 0 and at most 1, not 0"),
+        ({"mask_probability": 1.01}, "mask_probability must be .* at most 1, not 1.01"),
+        ({"mask_probability": float("nan")}, "mask_probability must be .* not nan"),
+        ({"held_out": 1}, "held_out must be below 1"),
+        ({"held_out": 0}, "held_out must be .* above 0 and at most 1, not 0"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
+        ({"epochs": True}, "epochs must be .* not True"),
+        ({"batch_size": 0}, "batch_size must be .* at least 1, not 0"),
+        ({"save_every": 0}, "save_every must be .* at least 1, not 0"),
+        ({"learning_rate": 0}, "learning_rate must be a finite number above 0, not 0"),
+        ({"learning_rate": "fast"}, "learning_rate must be .* not 'fast'"),
+        ({"weight_decay": -1}, "weight_decay must be a finite number at least 0, not -1"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 4294967295, not -1"),
+        ({"whole_word_masking": "no"}, "whole_word_masking must be True or False, not 'no'"),
         ({"texts": []}, "the texts hold no text"),
         ({"texts": ["", " \n"]}, "the texts hold no text"),
-        ({"texts": ["he is here"] * 9}, "1 different documents: give at least 2"),
-        ({"texts": ["he", "she"]}, "too little text: not one token is hidden"),
+        ({"texts": ["he is here"] * 9}, "1 distinct documents; give at least 2"),
+        ({"texts": ["he", "she"]}, "too little text: no token is masked"),
         (
             {"texts": ["犬犬"] * 5 + ["猫猫猫猫", "馬 馬 馬"], "held_out": 0.5, "mask_probability": 1.0},
             "too little text",
@@ -483,7 +492,7 @@ def test_a_tokenizer_that_knows_no_words_masks_tokens_only(tiny):
 
     special = {f"{name}_token": getattr(lm.tokenizer, f"{name}_token") for name in ("mask", "unk", "cls", "sep", "pad")}
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(whole)), **special)
-    with pytest.raises(ValueError, match="does not tell which pieces form a word: use whole_word_masking=False"):
+    with pytest.raises(ValueError, match="does not report which tokens form a word; use whole_word_masking=False"):
         held_out_loss(load_masked_lm((lm.model, tokenizer)), sentences(9), whole_word_masking=True)
 
 
@@ -495,7 +504,7 @@ def test_what_is_in_the_way_stays(tiny, tmp_path, taken):
     kept = place / "thesis.txt" if taken == "folder" else place
     kept.write_text("mine")
     for resume in (True, False):
-        with pytest.raises(FileExistsError, match="is no result of a continued training: choose another out"):
+        with pytest.raises(FileExistsError, match="is not the result of a continued training; choose another out"):
             quick(tiny("bert_cased"), place, resume=resume)
     assert kept.read_text() == "mine"
 
@@ -647,29 +656,5 @@ def test_a_result_whose_weights_were_changed_is_not_taken_for_the_trained_one(ti
     out = quick(lm, tmp_path / "out")
     weights = out / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
-    with pytest.raises(ValueError, match="not those trained there: remove that folder"):
+    with pytest.raises(ValueError, match="not those trained there; remove that folder"):
         quick(lm, out)
-
-
-def test_corpora_and_their_names_go_together():
-    assert training.name_corpora(["a=x.txt", "my/b.jsonl.gz"], n=2) == {"a": "x.txt", "b": "my/b.jsonl.gz"}
-    for corpora in (["a=x"], ["a=x", "a=y"], ["x/a.txt", "y/a.csv"], ["a=x", "b=y", "c=z"]):
-        with pytest.raises(ValueError, match="give 2 corpora of different names"):
-            training.name_corpora(corpora, n=2)
-    for empty in ("=x", "a=", " = "):
-        with pytest.raises(ValueError, match="has an empty name or text"):
-            training.name_corpora([empty, "b=y"], n=2)
-
-
-def test_each_model_is_trained_on_each_corpus_and_found_again(tiny_folder, tmp_path):
-    texts = {name: [f"the {name} was kind and it is number {n} ." for n in range(40)] for name in ("dog", "cat")}
-    given = {"out": tmp_path / "models", "epochs": 1, "block_size": 16, "device": "cpu"}
-    models = [str(tiny_folder("bert_cased"))]
-    first = training.train_each(models, texts, **given)
-    assert first["condition"].tolist() == [training.OFF_THE_SHELF, "dog", "cat"]
-    assert first["n_trained_on"].tolist() == [0, 36, 36] and first["n_held_out"].tolist() == [0, 4, 4]
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "models").rglob("*.safetensors")}
-    pd.testing.assert_frame_equal(first, training.train_each(models, texts, **given))
-    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "models").rglob("*.safetensors")}
-    changed = training.train_each(models, {"dog": [*texts["dog"], "a cat ."]}, **given)
-    assert changed["folder"][1] not in set(first["folder"])

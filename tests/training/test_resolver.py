@@ -28,7 +28,7 @@ from biaslib.training import (
     resolver,
     train_resolver,
 )
-from biaslib.training.resolver import RESOLVED_COLUMNS
+from biaslib.training.predictions import RESOLVED_COLUMNS
 
 pytest.importorskip("stanza")
 pytest.importorskip("spacy")
@@ -212,16 +212,16 @@ def test_an_earlier_resolver_is_replaced_and_nothing_else(tiny, two_documents, t
     assert load_resolver(out, device="cpu").about["epochs"] == 2
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("dear")
-    for folder, message in ((tmp_path / "mine", "no resolver"), (tmp_path / "mine" / "thesis.txt", "is a file")):
+    for folder, message in ((tmp_path / "mine", "is not a resolver"), (tmp_path / "mine" / "thesis.txt", "is a file")):
         with pytest.raises(ValueError, match=message):
             train_resolver(lm, two_documents, out=folder, **fast)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "dear"
     shutil.copy(tmp_path / "mine" / "thesis.txt", out)
-    with pytest.raises(ValueError, match=r"no resolver, it holds thesis\.txt"):
+    with pytest.raises(ValueError, match=r"is not a resolver, it holds thesis\.txt"):
         train_resolver(lm, two_documents, out=out, **fast)
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "resolver.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"no resolver, it lacks encoder, layers\.safetensors"):
+    with pytest.raises(ValueError, match=r"is not a resolver, it lacks encoder, layers\.safetensors"):
         train_resolver(lm, two_documents, out=tmp_path / "else", **fast)
 
 
@@ -237,12 +237,12 @@ def test_what_killed_trainings_left_is_removed_and_nothing_else(tiny, two_docume
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": "x"}, "seed has to be a whole number from 0 up, not 'x'"),
-        ({"epochs": 0}, "epochs has to be a whole number from 1 up"),
-        ({"max_words": 1.5}, "max_words has to be a whole number"),
-        ({"hidden_size": 0}, "hidden_size has to be a whole number"),
-        ({"learning_rate": -1}, "learning_rate has to be from 0 to below 1"),
-        ({"encoder_learning_rate": "1e-5"}, "encoder_learning_rate has to be from 0 to below 1"),
+        ({"seed": "x"}, "seed must be a whole number of at least 0, not 'x'"),
+        ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
+        ({"max_words": 1.5}, "max_words must be a whole number"),
+        ({"hidden_size": 0}, "hidden_size must be a whole number"),
+        ({"learning_rate": -1}, "learning_rate must be a finite number at least 0 and below 1, not -1"),
+        ({"encoder_learning_rate": "1e-5"}, "encoder_learning_rate must be .* not '1e-5'"),
         ({"documents": documents_with(["He", "ran"], [(1, 0, 1)])}, "there is nothing to learn"),
     ],
 )
