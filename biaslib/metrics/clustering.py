@@ -1,35 +1,34 @@
-"""How much the words of two names overlap, and which names cluster.
+"""How much the words of names overlap, and which names cluster.
 
 Token match rate: Takeshita, Rzepka & Araki (2022), "Speciesist Language and Nonhuman Animal Bias in
 English Masked Language Models", Information Processing & Management 59(5), 103050, Eq. 2.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from biaslib._checks import check_count, listed
 from biaslib._frames import groups_of, names_of
 from biaslib.metrics.word_contrast import word_sets
 from biaslib.stats.clusters import adjusted_rand
-
-# Permuted values this close to the observed one count as equal to it.
-_EQUAL = 1e-12
+from biaslib.stats.hypothesis_tests import permutation_p_value
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Names grouped by UPGMA.
+    """Result of `cluster`: names grouped by UPGMA.
 
     Attributes
     ----------
     linkage : numpy.ndarray, shape (n - 1, 4)
-        As `scipy.cluster.hierarchy` has it; the third column is the height, 1 − mean token match rate.
+        In `scipy.cluster.hierarchy`'s format; the third column is the height, 1 − mean token match rate.
     names : tuple of str
-        In the order of the rates given.
+        In the order of the given rates.
     order : tuple of str
-        The names from one end of the dendrogram to the other.
+        In the order of the dendrogram's leaves.
     labels : tuple of int
         The cluster of each of `names`, numbered from 1 along `order`.
     """
@@ -39,33 +38,33 @@ class Clusters:
     order: tuple
     labels: tuple
 
-    def to_frame(self):
-        """Give ``name cluster position``: position counts from 1 along the dendrogram."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return ``name cluster position``; position counts from 1 along the dendrogram."""
         place = {name: i for i, name in enumerate(self.order, start=1)}
         return pd.DataFrame(
             {"name": self.names, "cluster": self.labels, "position": [place[name] for name in self.names]}
         )
 
 
-def token_match_rate(sets):
-    r"""Compute the token match rate of every two names (Eq. 2).
+def token_match_rate(sets: Mapping[str, Collection]) -> pd.DataFrame:
+    r"""Compute the token match rate of each pair of names (Eq. 2).
 
     .. math:: \mathrm{TMR}(i, j) = \frac{|S_i \cap S_j|}{\min(|S_i|, |S_j|)}
 
     Parameters
     ----------
     sets : mapping of str to set
-        Each name's words, as `biaslib.metrics.word_sets` gives them.
+        Each name's words, as returned by `biaslib.metrics.word_sets`.
 
     Returns
     -------
     pandas.DataFrame, shape (n, n)
-        Symmetric, names as index and columns, between 0 and 1; 0 against an empty set, also its own.
+        Symmetric rates between 0 and 1, with the names as index and columns; 0 against an empty set, itself included.
 
     Raises
     ------
     ValueError
-        If it is not a mapping of names to collections of words, or empty.
+        If `sets` is empty or not a mapping from names to collections of words.
 
     Examples
     --------
@@ -73,10 +72,10 @@ def token_match_rate(sets):
     np.float64(0.5)
     """
     if not isinstance(sets, Mapping) or not sets:
-        raise ValueError("sets has to map at least one name to its words")
+        raise ValueError("sets must be a non-empty mapping from names to their words")
     for name, words in sets.items():
         if isinstance(words, str) or not isinstance(words, Collection):
-            raise ValueError(f"the words of {name!r} have to be a set, not {words!r}")
+            raise ValueError(f"the words of {name!r} must be a set, not {words!r}")
     members = [set(words) for words in sets.values()]
     rates = np.zeros((len(members), len(members)))
     for i, first in enumerate(members):
@@ -86,16 +85,16 @@ def token_match_rate(sets):
     return pd.DataFrame(rates, index=list(sets), columns=list(sets))
 
 
-def cluster(tmr, *, n_clusters=4):
+def cluster(tmr: pd.DataFrame, *, n_clusters: int = 4) -> Clusters:
     """Cluster names by UPGMA on 1 − token match rate.
 
     Parameters
     ----------
     tmr : pandas.DataFrame, shape (n, n)
-        From `token_match_rate`, of two names at least.
+        From `token_match_rate`, for at least two names.
     n_clusters : int
-        Into how many clusters the tree is cut at most; where heights are equal there may be fewer, since a
-        cut separates all or none of them.
+        Largest number of clusters into which the tree is cut; there may be fewer if heights are equal, since a cut
+        separates all or none of them.
 
     Returns
     -------
@@ -104,8 +103,7 @@ def cluster(tmr, *, n_clusters=4):
     Raises
     ------
     ValueError
-        If the frame is not square and symmetric with rates between 0 and 1, or `n_clusters` is not between
-        1 and n.
+        If the frame is not square and symmetric with rates between 0 and 1, or `n_clusters` is not between 1 and n.
 
     Examples
     --------
@@ -117,9 +115,8 @@ def cluster(tmr, *, n_clusters=4):
 
     rates = _check_rates(tmr)
     names = tuple(tmr.index)
-    if isinstance(n_clusters, bool) or not 1 <= n_clusters <= len(names):
-        raise ValueError(f"n_clusters has to be between 1 and {len(names)}, the number of names, not {n_clusters!r}")
-    # The condensed form: given the square one, linkage would take its rows for points and measure anew.
+    check_count(n_clusters, "n_clusters", most=len(names))
+    # The condensed form: linkage would take the rows of a square matrix for points.
     linkage = hierarchy.linkage(1 - rates[np.triu_indices(len(names), 1)], method="average")
     leaves = hierarchy.leaves_list(linkage)
     raw = hierarchy.fcluster(linkage, n_clusters, criterion="maxclust")
@@ -132,8 +129,10 @@ def cluster(tmr, *, n_clusters=4):
     )
 
 
-def group_cohesion(tmr, groups, *, n_permutations=999, seed=0):
-    """Test whether a group's names share more words with each other than with all other names.
+def group_cohesion(
+    tmr: pd.DataFrame, groups: Mapping | pd.Series, *, n_permutations: int = 999, seed: int = 0
+) -> pd.DataFrame:
+    """Test whether the names of a group share more words with each other than with all other names.
 
     Parameters
     ----------
@@ -142,16 +141,15 @@ def group_cohesion(tmr, groups, *, n_permutations=999, seed=0):
     groups : mapping or Series
         The group of each name.
     n_permutations : int
-        How often the groups are dealt out anew among the names.
+        Number of random permutations of the names' groups.
     seed : int
 
     Returns
     -------
     pandas.DataFrame
-        ``group n within outside difference p_value reason``: mean rate between the group's members, mean
-        rate of its members to the other names, their difference, and its one-sided p = (b + 1)/(m + 1),
-        where b of m permutations have a difference at least as large. A group of one name, or of all, has
-        NaN and the reason.
+        ``group n within outside difference p_value reason``: the mean rate between the group's members, the mean rate
+        between its members and the other names, their difference, and its one-sided p value, (b + 1)/(m + 1), where b
+        of m permutations have a difference at least as large. A group of one name, or of all, has NaN and a reason.
 
     Raises
     ------
@@ -168,37 +166,42 @@ def group_cohesion(tmr, groups, *, n_permutations=999, seed=0):
     1       farm     1.0     0.25
     """
     rates = _check_rates(tmr).copy()
-    if isinstance(n_permutations, bool) or n_permutations < 1:
-        raise ValueError(f"n_permutations has to be at least 1, not {n_permutations!r}")
+    check_count(n_permutations, "n_permutations")
     np.fill_diagonal(rates, 0)
-    groups = groups_of(tmr.index, groups)
-    codes, known = pd.factorize(pd.Series([groups[name] for name in tmr.index], dtype=object), sort=True)
+    codes, known = pd.factorize(pd.Series(groups_of(tmr.index, groups), dtype=object), sort=True)
     member = np.eye(len(known))[codes]
     observed = _cohesion(rates, member)
     rng = np.random.default_rng(seed)
-    at_least = np.zeros(len(known))
-    for _ in range(n_permutations):
-        difference = _cohesion(rates, rng.permutation(member))["difference"]
-        at_least += difference >= observed["difference"] - _EQUAL
+    permuted = [_cohesion(rates, rng.permutation(member))["difference"] for _ in range(n_permutations)]
+    p_value = permutation_p_value(observed["difference"], permuted)
     n = member.sum(axis=0).astype(int)
-    p_value = np.where(np.isnan(observed["difference"]), np.nan, (at_least + 1) / (n_permutations + 1))
     reasons = ["one member" if k == 1 else "no name outside" if k == len(codes) else "" for k in n]
     return pd.DataFrame({"group": known, "n": n, **observed, "p_value": p_value, "reason": reasons})
 
 
-def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_clusters=4, n_permutations=999, seed=0):
-    """Compute how clusters, and their agreement with groups, move with the threshold of kept words.
+def agreement_by_min_z(
+    frame: pd.DataFrame,
+    groups: Mapping | pd.Series,
+    thresholds: Sequence[float],
+    *,
+    reference: float,
+    signed: bool = False,
+    n_clusters: int = 4,
+    n_permutations: int = 999,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compute how clusters, and their agreement with groups, depend on the threshold of kept words.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `biaslib.metrics.contrast` at the lowest of the thresholds or below.
+        From `biaslib.metrics.contrast` with ``min_z`` at or below the lowest threshold.
     groups : mapping or Series
         The group of each name.
     thresholds : sequence of float
         Values of ``min_z``.
     reference : float
-        The threshold whose clusters the others are compared with.
+        The threshold with whose clusters all others are compared.
     signed, n_clusters
         As in `biaslib.metrics.word_sets` and `cluster`.
     n_permutations, seed : int
@@ -208,10 +211,10 @@ def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_
     -------
     pandas.DataFrame
         ``min_z statistic p_value n n_left_out median_words n_empty n_clusters largest_cluster like_reference``:
-        adjusted Rand index of clusters and groups with its one-sided permutation p, names clustered and left out
-        of the frame as skipped, median number of words a name, names without any word, clusters found and the
-        size of the largest (where it holds nearly all names, there are no clusters to speak of), and the adjusted
-        Rand index with the clusters at the reference.
+        adjusted Rand index of clusters and groups with its one-sided permutation p value, numbers of names clustered
+        and skipped, median number of words per name, number of names without words, number of clusters, size of the
+        largest (if it holds nearly all names, there is hardly any clustering), and adjusted Rand index with the
+        clusters at the reference.
 
     Raises
     ------
@@ -220,9 +223,7 @@ def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_
     """
     thresholds = sorted({*map(float, thresholds), float(reference)})
     if thresholds[0] < frame.attrs.get("min_z", 0.0):
-        raise ValueError(
-            f"the frame holds no word below min_z = {frame.attrs['min_z']:g}, so none at {thresholds[0]:g}"
-        )
+        raise ValueError(f"the frame has no words below min_z = {frame.attrs['min_z']:g}, so none at {thresholds[0]:g}")
     names = names_of(frame)
     sets = {z: word_sets(frame[frame["z"].abs() >= z], signed=signed, names=names) for z in thresholds}
     found = {z: cluster(token_match_rate(of_z), n_clusters=n_clusters) for z, of_z in sets.items()}
@@ -253,7 +254,7 @@ def agreement_by_min_z(frame, groups, thresholds, *, reference, signed=False, n_
 
 
 def _cohesion(rates, member):
-    """Mean rates within and outside each group; rates without diagonal, member (n, groups) of 0 and 1."""
+    """Mean rates within and outside each group; rates has a zero diagonal, member (n, groups) is 0 or 1."""
     n = member.sum(axis=0)
     to_group = rates @ member
     total_within = (member * to_group).sum(axis=0)
@@ -266,15 +267,15 @@ def _cohesion(rates, member):
 
 def _check_rates(tmr):
     if not isinstance(tmr, pd.DataFrame) or list(tmr.index) != list(tmr.columns):
-        raise ValueError("tmr has to be a square frame with the same names as rows and columns")
+        raise ValueError("tmr must be a square DataFrame with the same names as rows and columns")
     if not tmr.index.is_unique:
         repeated = tmr.index[tmr.index.duplicated()].unique()
-        raise ValueError(f"tmr has duplicate names: {', '.join(map(str, repeated))}")
+        raise ValueError(f"tmr has duplicate names: {listed(repeated)}")
     if len(tmr) < 2:
-        raise ValueError(f"there are {len(tmr)} names to compare: clusters need two at least")
+        raise ValueError(f"tmr must have at least two names, not {len(tmr)}")
     rates = tmr.to_numpy(dtype=float)
     if not ((rates >= 0) & (rates <= 1)).all():
-        raise ValueError("tmr has to hold rates between 0 and 1, without NaN")
+        raise ValueError("tmr must hold rates between 0 and 1, without NaN")
     if not np.allclose(rates, rates.T, rtol=0, atol=1e-9):
-        raise ValueError("tmr is not symmetric: give the rates of token_match_rate")
+        raise ValueError("tmr must be symmetric, as from token_match_rate")
     return rates

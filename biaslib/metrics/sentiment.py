@@ -1,11 +1,13 @@
-"""The sentiment of single words by VADER (Hutto & Gilbert 2014), as the speciesism study uses it (§5.1.2)."""
+"""The sentiment of single words by VADER (Hutto & Gilbert 2014), as in the speciesism study (§5.1.2)."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
+from biaslib._checks import as_words
 from biaslib._frames import groups_of, names_of
 from biaslib.stats.hypothesis_tests import signed_rank
 from biaslib.stats.intervals import bootstrap_interval
@@ -17,27 +19,26 @@ _WORD_START = "Ġ▁"
 _SPECIAL = re.compile(r"\[[^\[\]]+\]|<[^<>]+>")
 
 
-def word_sentiment(words):
-    """Give the sentiment of each word.
+def word_sentiment(words: Sequence[str]) -> pd.DataFrame:
+    """Compute the sentiment of each word.
 
     Parameters
     ----------
     words : sequence of str
-        Words, or vocabulary entries as a tokenizer writes them: ``Ġbad`` and ``▁bad`` are read as "bad".
+        Words, or vocabulary entries in the tokenizer's notation: ``Ġbad`` and ``▁bad`` are read as "bad".
 
     Returns
     -------
     pandas.DataFrame
-        ``word text compound sentiment reason``, a row for each of `words`: the text that was scored,
-        VADER's compound score (−1 to 1), and ``"negative"`` (at most −.05), ``"positive"`` (at least .05)
-        or
-        ``"neutral"``. Word pieces (``##gratory``), special and unused entries (``[MASK]``, ``<s>``) and
-        entries without a letter have a reason, no score (NaN) and an empty sentiment.
+        ``word text compound sentiment reason``, one row per word: the text scored, VADER's compound score (−1 to 1),
+        and ``"negative"`` (at most −.05), ``"positive"`` (at least .05) or ``"neutral"``. Word pieces (``##gratory``),
+        special and unused entries (``[MASK]``, ``<s>``) and entries without a letter have a reason, no score (NaN) and
+        an empty sentiment.
 
     Raises
     ------
     ValueError
-        If `words` is one text instead of a list, or holds something that is not a text.
+        If `words` is not a list of strings.
 
     Examples
     --------
@@ -46,12 +47,7 @@ def word_sentiment(words):
     >>> word_sentiment(["killed", "slaughtered"])["sentiment"].tolist()
     ['negative', 'neutral']
     """
-    if isinstance(words, str):
-        raise ValueError(f"words has to be a list of words, not the text {words!r}")
-    words = list(words)
-    for word in words:
-        if not isinstance(word, str):
-            raise ValueError(f"each word has to be a text, not {word!r}")
+    words = as_words(words, error=ValueError)
     scored = {word: _score(word) for word in dict.fromkeys(words)}
     columns = ["text", "compound", "sentiment", "reason"]
     frame = pd.DataFrame([scored[word] for word in words], columns=columns)
@@ -60,23 +56,23 @@ def word_sentiment(words):
     return frame
 
 
-def sentiment_shares(words, groups=None):
-    """Count the sentiments of the words kept for each name, or group of names, in either kind of sentence.
+def sentiment_shares(words: pd.DataFrame, groups: Mapping | pd.Series | None = None) -> pd.DataFrame:
+    """Count the sentiments of the words kept for each name, or group of names, in each kind of sentence.
 
     Parameters
     ----------
     words : pandas.DataFrame
-        From `biaslib.metrics.contrast`; only kept rows count, those with a positive log ratio for object
-        sentences, with a negative one for human sentences.
+        From `biaslib.metrics.contrast`; only kept rows count, those with a positive log ratio for object sentences and
+        those with a negative one for human sentences.
     groups : mapping or Series, optional
         The group of each name. A word kept for several names of a group counts once for each.
 
     Returns
     -------
     pandas.DataFrame
-        ``name sentences sentiment n share n_left_out`` (``group`` for ``name`` when groups are given): a
-        row for every combination. `share` is of the scored words, NaN where there is none; `n_left_out` is
-        how many words of that name and sentence kind have no score (pieces, special entries, no letter).
+        ``name sentences sentiment n share n_left_out`` (``group`` instead of ``name`` if groups are given), one row per
+        combination. `share` is the share of the scored words, NaN if there are none; `n_left_out` is the number of
+        words of that name and kind of sentence without a score (pieces, special entries, no letter).
 
     Raises
     ------
@@ -112,7 +108,7 @@ def sentiment_shares(words, groups=None):
     return frame
 
 
-def compare_shares(words, *, seed, n_resamples=9999):
+def compare_shares(words: pd.DataFrame, *, seed: int, n_resamples: int = 9999) -> pd.DataFrame:
     """Test whether the share of each sentiment differs between object and human sentences.
 
     Parameters
@@ -126,11 +122,16 @@ def compare_shares(words, *, seed, n_resamples=9999):
     Returns
     -------
     pandas.DataFrame
-        ``sentiment object human difference ci_low ci_high p_value n n_left_out n_words_left_out``: mean over names
-        of the share among a name's scored words in either kind of sentence, the mean of their differences (object
-        − human) with its 95 % percentile bootstrap interval over names, Wilcoxon's two-sided signed-rank p, the
-        names compared, the names left out because they have no scored word in one kind, and the words without a
-        sentiment.
+        ``sentiment object human difference ci_low ci_high p_value n n_left_out n_words_left_out``: the mean over names
+        of the sentiment's share of a name's scored words in each kind of sentence, the mean difference (object −
+        human) with its 95 % percentile bootstrap interval over names, Wilcoxon's two-sided signed-rank p value, and
+        the numbers of names compared, of names left out because a kind of sentence has no scored word, and of words
+        without a sentiment.
+
+    Raises
+    ------
+    ValueError
+        If the frame has no name.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def compare_shares(words, *, seed, n_resamples=9999):
     """
     shares = sentiment_shares(words)
     if shares.empty:
-        raise ValueError("the frame has no name: there is nothing to compare")
+        raise ValueError("the frame has no name, so there is nothing to compare")
     left_out = int(shares.drop_duplicates(["name", "sentences"])["n_left_out"].sum())
     wide = shares.pivot(index="name", columns=["sentiment", "sentences"], values="share")
     usable = wide.dropna()

@@ -1,17 +1,20 @@
-"""Which words a masked language model ties to a name in one kind of sentence more than in another.
+"""Which words a masked language model associates with a name more in one kind of sentence than in another.
 
 The measure of Takeshita, Rzepka & Araki (2022), "Speciesist Language and Nonhuman Animal Bias in English
 Masked Language Models", Information Processing & Management 59(5), 103050, §4.1.1: a name is put into
-sentences about a thing ("This is a {name} which is [MASK].") and about a person ("She is a {name} who is
-[MASK]."), and each vocabulary entry gets the log ratio of its two mean probabilities (Eq. 1).
+sentences about an object ("This is a {name} which is [MASK].") and about a human ("She is a {name} who is
+[MASK]."), and each vocabulary entry is given the log ratio of its two mean probabilities (Eq. 1).
 """
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from biaslib import scoring
+from biaslib._checks import as_words, check_choice, check_count, check_number
 from biaslib._frames import check_names, names_of
 from biaslib.io.templates import fill
 
@@ -20,29 +23,28 @@ COMPARED_BY = ("either", "first", "second")
 _FLOATS = ("p_object", "p_human", "log_ratio", "z")
 _COMPARED = ("word", "p_first", "p_second", "log_ratio", "rank_first", "rank_second", "token_first", "token_second")
 _COMPARED += ("reason",)
-# Probabilities of this many sentences × entries are held at once (float32: 96 MB).
+# Number of sentences × entries whose probabilities are held at once (float32: 96 MB).
 _ENTRIES_AT_ONCE = 24_000_000
-# A spread below this share of the largest ratio is rounding: no entry stands out.
+# A spread below this share of the largest ratio is only rounding.
 _NO_SPREAD = 1e-12
 
 
 def contrast(
     lm,
-    names,
-    object_templates,
-    human_templates,
+    names: Sequence[str],
+    object_templates: Sequence[str],
+    human_templates: Sequence[str],
     *,
-    min_z=2.0,
-    z_over="animal",
-    keep_all=False,
-    article="literal",
-    batch_tokens=None,
-    progress=False,
-):
-    r"""Find the words that a model ties to a name as an object, and as a human.
+    min_z: float = 2.0,
+    z_over: str = "animal",
+    keep_all: bool = False,
+    article: str = "literal",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    r"""Find the words that a model associates with a name as an object, and as a human.
 
-    With :math:`\bar p(w)` the mean of :math:`P(w \mid \text{template})` over a condition's templates (Eq.
-    1),
+    With :math:`\bar p(w)` the mean of :math:`P(w \mid \text{template})` over a condition's templates (Eq. 1),
 
     .. math:: r(w) = \ln \frac{\bar p_\text{object}(w)}{\bar p_\text{human}(w)}
 
@@ -53,17 +55,16 @@ def contrast(
     lm : MaskedLM
         From `biaslib.scoring.load_masked_lm`.
     names : sequence of str
-        What the slot ``{name}`` is filled with, each once.
+        Distinct names for the slot ``{name}``.
     object_templates, human_templates : sequence of str
         Templates with one ``{name}`` and one ``[MASK]``.
     min_z : float
-        The least distance of a kept log ratio from the mean, in standard deviations. The paper does not
-        state its own.
+        Least distance of a kept log ratio from the mean, in standard deviations. The paper does not state its own.
     z_over : {"animal", "model"}
-        Whether mean and (population) standard deviation are those of the name's own log ratios or of all
-        names' together. They are over the whole vocabulary, without entries whose probability is exactly 0.
+        Whether the mean and the population standard deviation are those of each name's log ratios or of all names'
+        together. They are over the whole vocabulary, without entries whose probability is exactly 0.
     keep_all : bool
-        Give the whole vocabulary, not only the kept words (about 50 bytes a row).
+        Whether to return the whole vocabulary instead of the kept words only (about 50 bytes per row).
     article : {"literal", "agree"}
         "a elephant", as the paper has it, or "an elephant".
     batch_tokens, progress
@@ -72,12 +73,11 @@ def contrast(
     Returns
     -------
     pandas.DataFrame
-        ``name word p_object p_human log_ratio z kept token_id token kind``: a row a name and kept entry,
-        in the order of names and of the vocabulary; natural logarithm. ``attrs["n_zero"]`` counts, by
-        name, the entries without a log ratio because a probability is 0 (with `keep_all`, rows of NaN);
-        ``attrs["skipped"]`` maps each name that could not be scored to the reason, and
-        ``attrs["min_z"]`` is the threshold (0 with `keep_all`). ``name`` is categorical
-        and knows the names without a kept word too.
+        ``name word p_object p_human log_ratio z kept token_id token kind``: one row per name and kept entry, in the
+        order of names and of the vocabulary; natural logarithm. ``name`` is categorical; its categories include names
+        without a kept word. ``attrs["n_zero"]`` counts, by name, the entries without a log ratio because a probability
+        is 0 (rows of NaN with `keep_all`); ``attrs["skipped"]`` maps each name that could not be scored to the reason,
+        and ``attrs["min_z"]`` is the threshold (0 with `keep_all`).
 
     Raises
     ------
@@ -87,13 +87,12 @@ def contrast(
     Warns
     -----
     UserWarning
-        If a name's sentence cannot be scored: the name is left out and is in ``attrs["skipped"]``.
+        If a sentence of a name cannot be scored; the name is then left out and listed in ``attrs["skipped"]``.
 
     Notes
     -----
-    Names are scored in portions, so that 46 names and 250,000 entries need less than 500 MB beside the
-    model (with
-    `keep_all`, beside the model and the result).
+    Names are scored in portions, so that 46 names and 250,000 entries need less than 500 MB in addition to the model
+    (and, with `keep_all`, the result).
 
     Examples
     --------
@@ -121,7 +120,7 @@ def contrast(
     parts = {}
     n_zero = {}
     for name in list(means):
-        # Each pair of means goes as soon as it is used: a large vocabulary's are not held twice.
+        # Each pair of means is released as soon as it is used, so that none is held twice.
         parts[name] = _part(*means.pop(name), len(vocabulary), min_z, moments, keep_all)
         n_zero[name] = parts[name].pop("n_zero")
     frame = _assemble(parts, vocabulary)
@@ -131,29 +130,28 @@ def contrast(
     return frame
 
 
-def filter_contrast(p_object, p_human, *, vocabulary_size, min_z):
-    """Compute the log ratio and z of each entry and say which are kept (Eq. 1 and the filter after it).
+def filter_contrast(p_object: ArrayLike, p_human: ArrayLike, *, vocabulary_size: int, min_z: float) -> pd.DataFrame:
+    """Compute the log ratio and z of each entry, and which entries are kept (Eq. 1 and the filter after it).
 
     Parameters
     ----------
     p_object, p_human : array_like, shape (n,)
         Mean probabilities of one name's entries under the two conditions.
     vocabulary_size : int
-        |V|: an entry with both probabilities below 1/|V| is dropped.
+        |V|; an entry with both probabilities below 1/|V| is dropped.
     min_z : float
-        An entry with |z| below it is dropped. Mean and population standard deviation are over all n
-        entries but those with a probability of exactly 0, whose log ratio and z are NaN. When all log
-        ratios are equal, z is 0.
+        An entry with |z| below it is dropped. The mean and the population standard deviation are over all entries but
+        those with a probability of exactly 0, whose log ratio and z are NaN. If all log ratios are equal, z is 0.
 
     Returns
     -------
     pandas.DataFrame
-        ``log_ratio z kept``, a row an entry.
+        ``log_ratio z kept``, one row per entry.
 
     Raises
     ------
     ValueError
-        If the arrays differ in shape, hold anything but probabilities, or an option is out of range.
+        If the arrays differ in length or contain anything but probabilities, or an option is out of range.
 
     Examples
     --------
@@ -164,41 +162,42 @@ def filter_contrast(p_object, p_human, *, vocabulary_size, min_z):
     _check_options(min_z, "animal")
     p_object, p_human = (_check_probabilities(p) for p in (p_object, p_human))
     if p_object.shape != p_human.shape:
-        raise ValueError(f"p_object and p_human differ in length: {p_object.size} and {p_human.size}")
-    if isinstance(vocabulary_size, bool) or not vocabulary_size >= 1:
-        raise ValueError(f"vocabulary_size has to be at least 1, not {vocabulary_size!r}")
+        raise ValueError(f"p_object and p_human must have the same length, not {p_object.size} and {p_human.size}")
+    check_count(vocabulary_size, "vocabulary_size")
     log_ratio = _log_ratio(p_object, p_human)
     z, kept = _filter(p_object, p_human, log_ratio, vocabulary_size, min_z, _moments([(p_object, p_human)]))
     return pd.DataFrame({"log_ratio": log_ratio, "z": z, "kept": kept})
 
 
-def compare_sentences(lm, first, second, k=10, *, by="either", batch_tokens=None):
+def compare_sentences(
+    lm, first: str, second: str, k: int = 10, *, by: str = "either", batch_tokens: int | None = None
+) -> pd.DataFrame:
     """List the likeliest words of two sentences, with their log ratio.
 
     Parameters
     ----------
     lm : MaskedLM
     first, second : str
-        Each with one ``[MASK]``; `second` may be empty, for the words of the first alone.
+        Each with one ``[MASK]``; `second` may be empty, for the words of the first only.
     k : int
-        How many of the likeliest entries of a sentence; at most the vocabulary's size.
+        Number of likeliest entries per sentence, at most the size of the vocabulary.
     by : {"either", "first", "second"}
-        Whose likeliest entries: those of each, by log ratio, or those of one alone, by probability.
+        Whether to list the likeliest entries of both sentences, sorted by log ratio, or of one, by probability.
     batch_tokens
         As in `biaslib.scoring.scores`.
 
     Returns
     -------
     pandas.DataFrame
-        ``word p_first p_second log_ratio rank_first rank_second token_first token_second reason``: a row a word, which
-        counts in each sentence as the entry that it is there; a continuation (``##``) is the same entry in both.
-        `log_ratio` is the natural logarithm of p_first / p_second; ranks are among the whole vocabulary. Where
-        the other sentence has no entry for a word, its probability is NaN, with the reason.
+        ``word p_first p_second log_ratio rank_first rank_second token_first token_second reason``, one row per word,
+        which stands for its own vocabulary entry in each sentence; a continuation (``##``) is the same entry in both.
+        `log_ratio` is the natural logarithm of p_first / p_second; ranks are within the whole vocabulary. If the other
+        sentence has no entry for a word, its probability is NaN, with the reason.
 
     Raises
     ------
     ValueError
-        If `k` is out of range, `by` is unknown, or a sentence has not exactly one mask or cannot be scored.
+        If `k` is out of range, `by` is unknown, or a sentence does not have exactly one mask or cannot be scored.
 
     Examples
     --------
@@ -207,10 +206,9 @@ def compare_sentences(lm, first, second, k=10, *, by="either", batch_tokens=None
     >>> bool(words.loc[words["word"] == "man", "log_ratio"].item() > 0)
     True
     """
-    if by not in COMPARED_BY:
-        raise ValueError(f"by {by!r} is unknown; known: {', '.join(COMPARED_BY)}")
+    check_choice(by, "by", COMPARED_BY)
     if by == "second" and not second.strip():
-        raise ValueError("the second sentence is empty: write one, or take the words of the first")
+        raise ValueError("the second sentence is empty; write one, or list the words of the first")
     scoring.check_k(lm, k)
     sentences = [first, second] if second.strip() else [first]
     for sentence, reason in zip(sentences, scoring.why_not_scored(lm, sentences), strict=True):
@@ -231,22 +229,22 @@ def compare_sentences(lm, first, second, k=10, *, by="either", batch_tokens=None
     return frame
 
 
-def top_contrast(frame, k=5):
-    """Give the words with the largest log ratios, both ways, like the speciesism study's Tables 8 to 11.
+def top_contrast(frame: pd.DataFrame, k: int = 5) -> pd.DataFrame:
+    """List the words with the largest log ratios in either direction, as in the speciesism study's Tables 8 to 11.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         From `contrast`; only kept rows count.
     k : int
-        Words a name and direction.
+        Number of words per name and direction.
 
     Returns
     -------
     pandas.DataFrame
-        ``name sentences rank word log_ratio``: ``"object"`` has the highest positive log ratios,
-        ``"human"`` the lowest negative ones; rank 1 is the most extreme, equal ones go by word. A name
-        with fewer than `k` words has fewer rows.
+        ``name sentences rank word log_ratio``: the highest positive log ratios for sentences ``"object"``, the lowest
+        negative ones for ``"human"``; rank 1 is the most extreme, ties are sorted by word. A name with fewer than `k`
+        words has fewer rows.
 
     Raises
     ------
@@ -260,8 +258,7 @@ def top_contrast(frame, k=5):
     >>> top_contrast(frame)[["sentences", "rank", "word"]].values.tolist()
     [['object', 1, 'ripe'], ['human', 1, 'shy']]
     """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k has to be a positive whole number, not {k!r}")
+    check_count(k, "k")
     kept = frame.loc[frame["kept"].to_numpy(bool) & (frame["log_ratio"] != 0).to_numpy()]
     is_human = (kept["log_ratio"] < 0).to_numpy()
     top = pd.DataFrame(
@@ -280,24 +277,24 @@ def top_contrast(frame, k=5):
     return top.loc[place <= k, ["name", "sentences", "rank", "word", "log_ratio"]].reset_index(drop=True)
 
 
-def word_sets(frame, *, signed=False, names=None):
-    """Give each name's set of kept words, S in Eq. 2.
+def word_sets(frame: pd.DataFrame, *, signed: bool = False, names: Sequence[str] | None = None) -> dict[str, set]:
+    """Return each name's set of kept words, S in Eq. 2.
 
     Parameters
     ----------
     frame : pandas.DataFrame
         From `contrast`; only kept rows count.
     signed : bool
-        Keep word and direction together, as ``(word, 1)`` for object and ``(word, -1)`` for human
-        sentences (0 where the log ratio is 0).
+        Whether to keep word and direction together, as ``(word, 1)`` for object and ``(word, -1)`` for human sentences
+        (0 if the log ratio is 0).
     names : sequence of str, optional
-        Which names; a name without a kept word has an empty set. By default all names that `contrast`
-        scored, or, in a frame read from a file, all that have a row.
+        The names to include; a name without a kept word has an empty set. By default all names that `contrast` scored,
+        or, in a frame read from a file, all that have a row.
 
     Returns
     -------
     dict of str to set
-        Of readable words, which tell entries apart (`biaslib.scoring.describe_vocabulary`).
+        Sets of readable words, which identify entries (`biaslib.scoring.describe_vocabulary`).
 
     Examples
     --------
@@ -316,8 +313,8 @@ def word_sets(frame, *, signed=False, names=None):
     return {name: found.get(name, set()) for name in names}
 
 
-def count_kept(frame):
-    """Count the words kept for each name, and what has no log ratio.
+def count_kept(frame: pd.DataFrame) -> pd.DataFrame:
+    """Count the words kept for each name, and the entries without a log ratio.
 
     Parameters
     ----------
@@ -327,8 +324,8 @@ def count_kept(frame):
     Returns
     -------
     pandas.DataFrame
-        ``name n_object n_human n_zero reason``: kept words with a positive and with a negative log ratio, the
-        entries without one because a probability is exactly 0, and why a name was skipped ("" if it was not).
+        ``name n_object n_human n_zero reason``: kept words with a positive and with a negative log ratio, entries
+        without a log ratio because a probability is exactly 0, and why a name was skipped ("" if it was not).
 
     Examples
     --------
@@ -356,7 +353,7 @@ def count_kept(frame):
 
 
 def _entries_of(lm, sentences, side, top):
-    """Give for the likeliest entries of one sentence the entries of both, how they read, and what is missing."""
+    """List the likeliest entries of one sentence as (entries in both, word, reason why one is missing)."""
     words = scoring.readable_in_place(lm, sentences[side], top)
     if len(sentences) == 1:
         return [((entry, None), word, "") for entry, word in zip(top, words, strict=True)]
@@ -365,7 +362,7 @@ def _entries_of(lm, sentences, side, top):
     special = set(lm.tokenizer.all_special_ids)
     found = []
     for entry, word in zip(top, words, strict=True):
-        # A continuation or a special entry is no word that could be written in the other place.
+        # A continuation or a special entry cannot be written as a word in the other place.
         there, reason = (entry, "") if word.startswith("##") or entry in special else other[word]
         there = None if reason else int(there)
         entries = (entry, there) if side == 0 else (there, entry)
@@ -374,7 +371,7 @@ def _entries_of(lm, sentences, side, top):
 
 
 def _compared(lm, probabilities, orders, found):
-    """Look up probability, rank and token of each word's entries, (first, second), None where it has none."""
+    """Look up the probability, rank and token of each word's two entries, either of which may be None."""
     frame = pd.DataFrame(list(found.values()), columns=["word", "reason"])
     for side, name in enumerate(COMPARED_BY[1:]):
         of_entry = {}
@@ -395,27 +392,23 @@ def _compared(lm, probabilities, orders, found):
 
 
 def _check_options(min_z, z_over):
-    if isinstance(min_z, bool) or not (np.isfinite(min_z) and min_z >= 0):
-        raise ValueError(f"min_z has to be a number from 0 up, not {min_z!r}")
-    if z_over not in Z_OVER:
-        raise ValueError(f"z_over {z_over!r} is unknown; known: {', '.join(Z_OVER)}")
+    check_number(min_z, "min_z", least=0)
+    check_choice(z_over, "z_over", Z_OVER)
 
 
 def _check_templates(templates, condition):
-    if isinstance(templates, str):
-        raise ValueError(f"{condition}_templates has to be a list of templates, not one text")
-    templates = list(templates)
+    templates = as_words(templates, f"{condition}_templates", error=ValueError)
     if not templates:
-        raise ValueError(f"{condition}_templates is empty: give at least one template")
+        raise ValueError(f"{condition}_templates is empty; give at least one template")
     return templates
 
 
 def _check_probabilities(values):
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"probabilities have to be one row of numbers, not of shape {values.shape}")
+        raise ValueError(f"probabilities must be a one-dimensional, non-empty array, not one of shape {values.shape}")
     if not ((values >= 0) & (values <= 1 + 1e-6)).all():
-        raise ValueError("probabilities have to lie between 0 and 1, without NaN")
+        raise ValueError("probabilities must lie between 0 and 1, without NaN")
     return values
 
 
@@ -443,10 +436,8 @@ def _log_ratio(p_object, p_human):
 
 
 def _moments(pairs):
-    """Give mean and population SD of all pairs' log ratios, and the largest one's size.
-
-    Ratios are computed twice rather than kept: for a large vocabulary they would need much memory.
-    """
+    """Return the mean and population SD of all pairs' log ratios, and the largest absolute one."""
+    # The ratios are computed twice rather than kept: for a large vocabulary they would need much memory.
     pairs = list(pairs)
     n, total, largest = 0, 0.0, 0.0
     for pair in pairs:
@@ -468,7 +459,7 @@ def _ratios(pair):
 
 def _filter(p_object, p_human, log_ratio, vocabulary_size, min_z, moments):
     mean, spread, largest = moments
-    # NaN where the log ratio is, 0 elsewhere, when nothing stands out.
+    # If all ratios are equal, z is 0, and NaN where the ratio is.
     z = log_ratio * 0.0 if spread <= _NO_SPREAD * largest else (log_ratio - mean) / spread
     likely = (p_object >= 1 / vocabulary_size) | (p_human >= 1 / vocabulary_size)
     return z, likely & (np.abs(z) >= min_z)
@@ -489,17 +480,17 @@ def _assemble(parts, vocabulary):
     sizes = [len(part["token_id"]) for part in parts.values()]
     token_id = np.concatenate([part["token_id"] for part in parts.values()] or [np.zeros(0, np.int32)])
     columns = {"name": pd.Categorical.from_codes(np.repeat(np.arange(len(names)), sizes), names)}
-    columns["word"] = _taken(vocabulary["word"], token_id)
+    columns["word"] = _repeat_texts(vocabulary["word"], token_id)
     for key in (*_FLOATS, "kept"):
         dtype = bool if key == "kept" else float
         columns[key] = np.concatenate([part.pop(key) for part in parts.values()] or [np.zeros(0, dtype)])
     columns["token_id"] = token_id
-    columns["token"] = _taken(vocabulary["token"], token_id)
-    columns["kind"] = _taken(vocabulary["kind"], token_id)
+    columns["token"] = _repeat_texts(vocabulary["token"], token_id)
+    columns["kind"] = _repeat_texts(vocabulary["kind"], token_id)
     return pd.DataFrame(columns, copy=False)
 
 
-def _taken(texts, rows):
-    """Repeat a vocabulary column's texts by row, as categories: no text is stored twice."""
+def _repeat_texts(texts, rows):
+    """Repeat a vocabulary column's texts by row, as categories, so that no text is stored twice."""
     codes, categories = pd.factorize(texts.astype(object))
     return pd.Categorical.from_codes(codes[rows], categories)

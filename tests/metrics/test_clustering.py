@@ -38,7 +38,7 @@ def test_rates_do_not_depend_on_order_or_duplicates(sets):
 
 @pytest.mark.parametrize("sets", [{}, [{"a"}], {"a": "abc"}, {"a": 3}])
 def test_rates_refuse(sets):
-    with pytest.raises(ValueError, match=r"sets has to map|have to be a set"):
+    with pytest.raises(ValueError, match=r"sets must be a non-empty mapping|must be a set"):
         token_match_rate(sets)
 
 
@@ -85,11 +85,11 @@ GOOD = frame([[1, 0.5, 0.2], [0.5, 1, 0.1], [0.2, 0.1, 1]])
 @pytest.mark.parametrize(
     ("tmr", "message"),
     [
-        (GOOD.iloc[:1, :1], "two at least"),
-        (GOOD.iloc[:0, :0], "two at least"),
-        (GOOD.iloc[:2], "square frame"),
-        (GOOD.to_numpy(), "square frame"),
-        (frame([[1, 0.5, 0.2], [0.4, 1, 0.1], [0.2, 0.1, 1]]), "not symmetric"),
+        (GOOD.iloc[:1, :1], "at least two names"),
+        (GOOD.iloc[:0, :0], "at least two names"),
+        (GOOD.iloc[:2], "square DataFrame"),
+        (GOOD.to_numpy(), "square DataFrame"),
+        (frame([[1, 0.5, 0.2], [0.4, 1, 0.1], [0.2, 0.1, 1]]), "must be symmetric"),
         (GOOD.replace(0.5, np.nan), "without NaN"),
         (GOOD.replace(0.5, 1.5), "between 0 and 1"),
         (frame(GOOD.to_numpy(), "aba"), "duplicate names: a"),
@@ -103,7 +103,7 @@ def test_bad_rates(function, tmr, message):
 
 @pytest.mark.parametrize("n_clusters", [0, 4, True])
 def test_bad_number_of_clusters(n_clusters):
-    with pytest.raises(ValueError, match="between 1 and 3"):
+    with pytest.raises(ValueError, match="from 1 to 3"):
         cluster(GOOD, n_clusters=n_clusters)
 
 
@@ -151,7 +151,7 @@ def test_cohesion_repeats_with_its_seed():
 def test_agreement_refuses_a_threshold_below_the_frames():
     frame = pd.DataFrame({"name": ["a", "b"], "word": ["x", "x"], "z": [2.0, 2.5], "log_ratio": 1.0, "kept": True})
     frame.attrs["min_z"] = 1.5
-    with pytest.raises(ValueError, match=r"no word below min_z = 1\.5"):
+    with pytest.raises(ValueError, match=r"no words below min_z = 1\.5"):
         agreement_by_min_z(frame, {"a": "g", "b": "h"}, [0.5], reference=2.0, n_clusters=2)
 
 

@@ -85,7 +85,7 @@ def test_a_row_a_word_in_order(words):
         assert rows["sentiment"].tolist() == word_sentiment([word])["sentiment"].tolist() * len(rows)
 
 
-@pytest.mark.parametrize(("words", "message"), [("bad", "list of words"), ([None], "text"), ([1.0], "text")])
+@pytest.mark.parametrize(("words", "message"), [("bad", "not one string"), ([None], "has None"), ([1.0], "has 1.0")])
 def test_words_have_to_be_texts(words, message):
     with pytest.raises(ValueError, match=message):
         word_sentiment(words)

@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as npst
 from biaslib import scoring
 from biaslib.io import read_templates
 from biaslib.metrics import compare_sentences, contrast, filter_contrast, top_contrast, word_contrast, word_sets
-from biaslib.scoring import masks, scores, tokens
 
 OBJECT = ["This is a {name} which is [MASK].", "It is a {name} that is [MASK]."]
 HUMAN = ["She is a {name} who is [MASK]."]
@@ -39,9 +38,9 @@ def fake(monkeypatch):
                 {"token_id": range(size), "token": vocabulary, "word": vocabulary, "kind": ["word"] * size}
             )
 
-        monkeypatch.setattr(masks, "mask_distributions", mask_distributions)
-        monkeypatch.setattr(scores, "why_not_scored", lambda lm, sentences: ["too long"] * len(sentences))
-        monkeypatch.setattr(tokens, "describe_vocabulary", describe_vocabulary)
+        monkeypatch.setattr(scoring, "mask_distributions", mask_distributions)
+        monkeypatch.setattr(scoring, "why_not_scored", lambda lm, sentences: ["too long"] * len(sentences))
+        monkeypatch.setattr(scoring, "describe_vocabulary", describe_vocabulary)
         return SimpleNamespace(lm=None, calls=calls)
 
     return install
@@ -105,9 +104,9 @@ def test_all_zero_has_no_ratio():
         ({"p_object": [0.1, math.nan]}, "between 0 and 1"),
         ({"p_object": [0.1, -0.1]}, "between 0 and 1"),
         ({"p_object": [0.1, 5.0]}, "between 0 and 1"),
-        ({"p_object": [0.1]}, "differ in length: 1 and 2"),
-        ({"p_object": []}, "one row of numbers"),
-        ({"p_object": [[0.1, 0.2]]}, "one row of numbers"),
+        ({"p_object": [0.1]}, "same length, not 1 and 2"),
+        ({"p_object": []}, "one-dimensional, non-empty"),
+        ({"p_object": [[0.1, 0.2]]}, "one-dimensional, non-empty"),
         ({"min_z": -1}, "min_z"),
         ({"min_z": math.nan}, "min_z"),
         ({"min_z": True}, "min_z"),
@@ -188,10 +187,10 @@ def test_articles_reach_the_sentences(fake):
         ({"names": "pig"}, "list"),
         ({"names": []}, "empty"),
         ({"object_templates": []}, "object_templates is empty"),
-        ({"human_templates": "She is a {name}."}, "human_templates has to be a list"),
+        ({"human_templates": "She is a {name}."}, "human_templates must be a list of strings, not one string"),
         ({"object_templates": ["It is [MASK]."]}, "no slot"),
-        ({"z_over": "animals"}, "'animals' is unknown; known: animal, model"),
-        ({"article": "the"}, "known: literal, agree"),
+        ({"z_over": "animals"}, "unknown z_over 'animals'; use one of animal, model"),
+        ({"article": "the"}, "use one of literal, agree"),
         ({"min_z": -0.1}, "min_z"),
     ],
 )
@@ -235,7 +234,7 @@ def test_top_contrast_does_not_depend_on_row_order(order):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "5"])
 def test_top_contrast_refuses_k(k):
-    with pytest.raises(ValueError, match="k has to be a positive whole number"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
         top_contrast(contrast_rows(("pig", "a", 1.0, True)), k=k)
 
 
@@ -338,7 +337,7 @@ def test_what_two_sentences_refuse(demo):
         ({"k": 0}, "k is 0"),
         ({"k": True}, "k is True"),
         ({"k": 30523}, "the vocabulary's size"),
-        ({"by": "third"}, "known: either, first, second"),
+        ({"by": "third"}, "use one of either, first, second"),
         ({"second": "", "by": "second"}, "the second sentence is empty"),
         ({"first": "[MASK] [MASK]"}, "this one has 2"),
         ({"first": "dog " * 600 + "[MASK]"}, "too long"),
