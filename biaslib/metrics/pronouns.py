@@ -1,25 +1,27 @@
-"""Who a masked language model puts into a job, and what it lets men and women do there (UnMASKed).
+"""Whether a masked language model expects men or women in a job (UnMASKed).
 
 Iñigo Parra (2024), "UnMASKed: Quantifying Gender Biases in Masked Language Models through Linguistically Informed
 Job Market Prompts", Proceedings of the 18th Conference of the European Chapter of the Association for
-Computational Linguistics: Student Research Workshop. The prompts are ours: the paper's were never released.
+Computational Linguistics: Student Research Workshop. The prompts are our own; the paper's were never released.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from biaslib import scoring, stats
-from biaslib._checks import as_sentences, as_words, check_columns
+from biaslib._checks import as_sentences, as_words, check_choice, check_columns, listed
 from biaslib.io.gender_words import GENDERS
-from biaslib.metrics.gendered_words import check_free, group_keys
+from biaslib.metrics._columns import check_absent, grouping_columns
+from biaslib.metrics._score_tables import insert_holm
 from biaslib.scoring.tokens import resolve_words
 
 MALE = ("he", "him", "his")
 FEMALE = ("she", "her", "hers")
 NEUTRAL = ("they", "them", "their")
-# Which spellings of a pronoun count.
+# The spellings of a pronoun that count.
 VARIANTS = {"in_place": ("as_is", "lower", "title"), "cased": ("as_is",)}
 _SCORES = ("male", "female", "neutral", "any_pronoun")
 _MEASURED = ("n", "n_zero", "v", "p_value", "a", "a_low", "a_high")
@@ -28,45 +30,45 @@ _MEASURED += ("rank_biserial", "rank_biserial_low", "rank_biserial_high")
 
 def gendered_confidence(
     lm,
-    prompts,
+    prompts: str | Sequence[str] | pd.DataFrame,
     *,
-    male=MALE,
-    female=FEMALE,
-    neutral=NEUTRAL,
-    variant="in_place",
-    batch_tokens=None,
-    progress=False,
-):
-    """Compute gendered token confidence: the probability of either gender's pronouns at the mask (Parra 2024, Eq. 1).
+    male: Sequence[str] = MALE,
+    female: Sequence[str] = FEMALE,
+    neutral: Sequence[str] = NEUTRAL,
+    variant: str = "in_place",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Compute gendered token confidence: the probability of each gender's pronouns at the mask (Parra 2024, Eq. 1).
 
     Parameters
     ----------
     lm : MaskedLM
     prompts : str, sequence of str, or pandas.DataFrame
-        Each with exactly one ``[MASK]``; in a frame, the column ``prompt``.
+        Each with exactly one ``[MASK]``; of a frame, the column ``prompt``.
     male, female, neutral : sequence of str
         The pronouns; `neutral` may be empty.
     variant : {"in_place", "cased"}
-        ``"in_place"`` counts each pronoun as given, in lower and in title case, as it is written at the mask's place;
-        ``"cased"`` only as given, as the paper prints them: at the start of a sentence, a cased model's *He* then
-        counts for nothing.
+        ``"in_place"`` counts each pronoun as given, in lower case and in title case, as written in the mask's place;
+        ``"cased"`` only as given, which is how the paper prints them: a cased model's *He* at the start of a sentence
+        then does not count.
     batch_tokens, progress
         As in `biaslib.scoring.scores`.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `prompts`, with its index, and ``male female neutral any_pronoun missing reason``. The
-        confidences are sums, in float64, over different vocabulary entries; ``any_pronoun`` is the share of all
-        probability that falls on any of the pronouns: where it is small, the prompt asks for none. ``missing`` names
-        the pronouns that are no vocabulary entry in that place; a side without any is NaN, not 0, and ``reason`` says
-        so, or why the prompt could not be scored ("" if male and female were).
+        The columns and index of `prompts`, with ``male female neutral any_pronoun missing reason``. The confidences are
+        float64 sums over distinct vocabulary entries; ``any_pronoun`` is the probability of all pronouns together,
+        which is small if the prompt does not call for one. ``missing`` lists the pronouns that are not a vocabulary
+        entry in that place; a side without any entry is NaN, not 0. ``reason`` says so, or why the prompt could not be
+        scored ("" if male and female were).
 
     Raises
     ------
     ValueError
-        If a prompt has not exactly one mask, the variant is unknown, `male` or `female` is empty, two sides share a
-        pronoun or a vocabulary entry, or the frame already has a column of the result.
+        If a prompt does not have exactly one mask, the variant is unknown, `male` or `female` is empty, two sides share
+        a pronoun or a vocabulary entry, or the frame already has a column of the result.
 
     Examples
     --------
@@ -75,8 +77,7 @@ def gendered_confidence(
     >>> nurse[["male", "female", "any_pronoun"]].round(2).values.tolist()
     [[0.11, 0.34, 0.45]]
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"variant {variant!r} is unknown; known: {', '.join(VARIANTS)}")
+    check_choice(variant, "variant", VARIANTS)
     frame = _prompt_frame(prompts)
     groups = _check_groups({"male": male, "female": female, "neutral": neutral})
     sentences, cases = as_sentences(frame["prompt"]), VARIANTS[variant]
@@ -96,13 +97,15 @@ def gendered_confidence(
     return frame.assign(**found)
 
 
-def compare_categories(frame, *, seed=0, n_resamples=2000, confidence=0.95):
-    """Test, by category, whether men's or women's pronouns are likelier, and measure how much.
+def compare_categories(
+    frame: pd.DataFrame, *, seed: int = 0, n_resamples: int = 2000, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Test by category whether male or female pronouns are likelier, and measure how much.
 
     Parameters
     ----------
     frame : pandas.DataFrame
-        From `gendered_confidence`: ``category male female`` and, for several, ``model``.
+        From `gendered_confidence`, with ``category`` and, if there are several models, ``model``.
     seed : int
         Of the bootstrap.
     n_resamples : int
@@ -111,16 +114,15 @@ def compare_categories(frame, *, seed=0, n_resamples=2000, confidence=0.95):
     Returns
     -------
     pandas.DataFrame
-        A row a category (and model, as the first column), in the frame's order.
-        ``n n_zero`` count the prompts whose two confidences differ, and those whose do not, which Wilcoxon's test
-        leaves out; ``v`` is the sum of the ranks of the positive differences male − female, ``p_value`` two-sided,
-        ``p_holm`` adjusted over all rows. ``a`` is Vargha and Delaney's A of male over female confidences, over all
-        m·n pairs; ``rank_biserial`` the matched-pairs rank-biserial correlation, which keeps the pairs; both have
-        percentile bootstrap intervals, ``…_low …_high``, from prompts resampled with both of their confidences.
-        ``effect leaning delta`` are as `add_effect` gives them. ``mean_male mean_female`` and, where the frame has
-        them, ``mean_neutral mean_any_pronoun`` are mean confidences. ``n_left_out left_out`` count the prompts
-        without both confidences and say why; ``note`` says what else to know: no pair differs (p is then 1), no
-        prompt was scored (all is NaN then), or A and the paired test point opposite ways (it then leans neither way).
+        One row per category (and model, the first column), in the frame's order. ``n`` and ``n_zero`` count the prompts
+        whose two confidences differ, and those whose do not, which Wilcoxon's test leaves out; ``v`` is the sum of the
+        ranks of the positive differences male − female, ``p_value`` is two-sided and ``p_holm`` adjusted over all rows.
+        ``a`` is Vargha and Delaney's A of male over female confidences, over all m·n pairs, and ``rank_biserial`` the
+        matched-pairs rank-biserial correlation; both have percentile bootstrap intervals ``…_low …_high`` over prompts.
+        ``effect leaning delta`` are those of `add_effect`. ``mean_male mean_female`` and, if the frame has them,
+        ``mean_neutral mean_any_pronoun`` are mean confidences. ``n_left_out left_out`` count the prompts without both
+        confidences, with the reasons. ``note`` says if no pair differs (p is then 1), no prompt was scored (all is then
+        NaN), or A and the paired test point opposite ways (``leaning`` is then "").
 
     Raises
     ------
@@ -135,23 +137,22 @@ def compare_categories(frame, *, seed=0, n_resamples=2000, confidence=0.95):
     >>> compare_categories(frame)[["n", "v", "a", "effect", "leaning", "delta"]].values.tolist()
     [[60, 1830.0, 1.0, 'large', 'male', 0.5]]
     """
-    keys = group_keys(frame, ("category",))
+    keys = grouping_columns(frame, ("category",))
     check_columns(frame, ("male", "female"))
     options = {"seed": seed, "n_resamples": n_resamples, "confidence": confidence}
     rows = []
     for key, part in frame.groupby(keys, sort=False, observed=True, dropna=False):
         rows.append(dict(zip(keys, key, strict=True)) | _compared(part, options))
     table = pd.DataFrame(rows, columns=None if rows else [*keys, *_compared(frame, options)])
-    table.insert(table.columns.get_loc("p_value") + 1, "p_holm", stats.holm(table["p_value"]))
-    table = add_effect(table)
+    table = add_effect(insert_holm(table))
     opposed = (table["a"] - 0.5) * table["rank_biserial"] < 0
     table.loc[opposed, "leaning"] = ""
     table.loc[opposed, "note"] = "A and the paired test point opposite ways"
     return table
 
 
-def add_effect(table):
-    """Say how large each A is, and whom it favours.
+def add_effect(table: pd.DataFrame) -> pd.DataFrame:
+    """Label how large each A is and which gender it favours.
 
     Parameters
     ----------
@@ -161,12 +162,12 @@ def add_effect(table):
     Returns
     -------
     pandas.DataFrame
-        The table with ``effect`` (`biaslib.stats.vargha_delaney_label`), ``leaning`` ("male" above .5, "female"
-        below, "" where the effect is negligible) and ``delta`` (|A − .5|), put after A and what follows from it.
+        The table with ``effect`` (`biaslib.stats.vargha_delaney_label`), ``leaning`` ("male" above .5, "female" below,
+        "" if the effect is negligible) and ``delta`` (|A − .5|), inserted after A and its interval.
 
     Examples
     --------
-    The paper's text says of one A of .37 that it favours males; by its definition it favours females:
+    The paper's text says of an A of .37 that it favours males; by its definition it favours females:
 
     >>> add_effect(pd.DataFrame({"a": [0.37, 0.45]}))["leaning"].tolist()
     ['female', '']
@@ -186,32 +187,40 @@ def add_effect(table):
     return pd.concat([table.iloc[:, :place], pd.DataFrame(found, index=table.index), table.iloc[:, place:]], axis=1)
 
 
-def mono_minus_multi(table, pairs, *, confidence=None, seed=0, n_resamples=2000):
-    """Compare how biased a monolingual model is with its multilingual counterpart: Δ_mono − Δ_multi, Δ = |A − .5|.
+def mono_minus_multi(
+    table: pd.DataFrame,
+    pairs: Mapping[str, str],
+    *,
+    confidence: pd.DataFrame | None = None,
+    seed: int = 0,
+    n_resamples: int = 2000,
+) -> pd.DataFrame:
+    """Compare the bias of monolingual models with their multilingual counterparts: Δ_mono − Δ_multi, Δ = |A − .5|.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        ``category model a``, a row each: from `compare_categories`, or the paper's Table 2.
+        ``category model a``, one row each: from `compare_categories`, or the paper's Table 2.
     pairs : mapping of str to str
-        From the monolingual to the multilingual model, as `model_pairs` gives it.
+        From the monolingual to the multilingual model, as returned by `model_pairs`.
     confidence : pandas.DataFrame, optional
-        ``model category prompt male female`` from `gendered_confidence`: what the table was made of, for intervals.
+        ``model category prompt male female`` from `gendered_confidence`, from which the table was computed; needed for
+        intervals.
     seed, n_resamples : int
         Of the bootstrap.
 
     Returns
     -------
     pandas.DataFrame
-        ``category pair multilingual delta_mono delta_multi difference closer``: a row a category and pair, which is
-        called like the monolingual model; NaN where a category has no A. ``closer`` says which is closer to neutral,
+        ``category pair multilingual delta_mono delta_multi difference closer``: one row per category and pair, which is
+        named after the monolingual model; NaN if a category has no A. ``closer`` is the model closer to neutral,
         "multi" or "mono" ("" for neither). With `confidence` also ``n ci_low ci_high n_left_out``: a 95 % percentile
-        bootstrap interval of the difference over the `n` prompts that both models have scored.
+        bootstrap interval of the difference over the ``n`` prompts that both models have scored.
 
     Raises
     ------
     ValueError
-        If a column is missing, there is no pair, the table lacks a model, or has one twice in a category.
+        If a column is missing, `pairs` is empty, or the table lacks a model or has one twice in a category.
 
     Examples
     --------
@@ -225,12 +234,12 @@ def mono_minus_multi(table, pairs, *, confidence=None, seed=0, n_resamples=2000)
     check_columns(table, ("category", "model", "a"))
     pairs = dict(pairs)
     if not pairs:
-        raise ValueError("no pair of a monolingual and a multilingual model: name them, as {'mono': 'multi'}")
+        raise ValueError("pairs is empty; give at least one, as {'monolingual': 'multilingual'}")
     missing = [model for pair in pairs.items() for model in pair if model not in set(table["model"])]
     if missing:
-        raise ValueError(f"the table lacks the model(s) {', '.join(missing)}")
+        raise ValueError(f"the table lacks the models {listed(missing)}")
     if table.duplicated(["category", "model"]).any():
-        raise ValueError("the table has a model twice in a category: give each one row")
+        raise ValueError("the table has a model twice in a category; give each one row")
     delta = (table.set_index(["category", "model"])["a"].astype(float) - 0.5).abs()
     rows = [
         (category, mono, multi, delta.get((category, mono), np.nan), delta.get((category, multi), np.nan))
@@ -238,7 +247,7 @@ def mono_minus_multi(table, pairs, *, confidence=None, seed=0, n_resamples=2000)
         for mono, multi in pairs.items()
     ]
     frame = pd.DataFrame(rows, columns=["category", "pair", "multilingual", "delta_mono", "delta_multi"])
-    # Rounded: two equal As on either side of .5 are equally far from it.
+    # Rounded, so that equal As on either side of .5 are equally far from it.
     frame["difference"] = (frame["delta_mono"] - frame["delta_multi"]).round(12)
     frame["closer"] = np.select([frame["difference"] > 0, frame["difference"] < 0], ["multi", "mono"], "").tolist()
     if confidence is None:
@@ -249,7 +258,7 @@ def mono_minus_multi(table, pairs, *, confidence=None, seed=0, n_resamples=2000)
 
 
 def _difference_interval(confidence, row, seed, n_resamples):
-    """Resample the prompts of a category with the confidences that both models give them."""
+    """Bootstrap the difference of a category over the prompts that both models have scored."""
     rows = confidence[confidence["category"] == row.category]
     sides = [rows.loc[rows["model"] == m].set_index("prompt")[["male", "female"]] for m in (row.pair, row.multilingual)]
     both = sides[0].merge(sides[1], left_index=True, right_index=True, suffixes=("_mono", "_multi"), how="outer")
@@ -270,24 +279,24 @@ def _difference_interval(confidence, row, seed, n_resamples):
 def _prompt_frame(prompts):
     if isinstance(prompts, pd.DataFrame):
         check_columns(prompts, ("prompt",))
-        check_free(prompts, (*_SCORES, "missing", "reason"))
+        check_absent(prompts, (*_SCORES, "missing", "reason"))
         return prompts
     prompts = [prompts] if isinstance(prompts, str) else prompts
     return pd.DataFrame({"prompt": pd.Series(as_sentences(prompts), dtype=str)})
 
 
 def _check_groups(sides):
-    """Give the pronouns of each side, and of all."""
+    """Return the pronouns of each side, and those of all sides."""
     sides = {side: as_words(words) for side, words in sides.items()}
     for side in GENDERS:
         if not sides[side]:
-            raise ValueError(f"{side} is empty: give at least one pronoun")
+            raise ValueError(f"{side} is empty; give at least one pronoun")
     owner = {}
     for side, words in sides.items():
         for word in words:
             first = owner.setdefault(word.casefold(), side)
             if first != side:
-                raise ValueError(f"{first} and {side} share the pronoun {word!r}: it can count for one only")
+                raise ValueError(f"{first} and {side} share the pronoun {word!r}; it can count for only one")
     return sides | {"any_pronoun": [word for words in sides.values() for word in words]}
 
 
@@ -299,7 +308,7 @@ def _check_entries(lm, sentences, groups, n_entries, cases):
             owners = {side: set(entries.loc[entries["word"].isin(groups[side]), "token"]) for side in _SCORES[:3]}
             one, other = next((a, b) for a, b in combinations(owners, 2) if owners[a] & owners[b])
             shared = ", ".join(sorted(owners[one] & owners[other]))
-            raise ValueError(f"{one} and {other} share the vocabulary entry {shared}: it can count for one only")
+            raise ValueError(f"{one} and {other} share the vocabulary entry {shared}; it can count for only one")
 
 
 def _no_entry(n_entries):

@@ -16,6 +16,7 @@ from biaslib import scoring, stats
 from biaslib._checks import as_sentences, check_columns, check_count, listed
 from biaslib._frames import check_names, names_of
 from biaslib._text import MASK
+from biaslib.metrics._columns import check_absent
 from biaslib.metrics._relative_grammar import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS
 from biaslib.scoring.tokens import check_loaded, mask_positions
 
@@ -92,9 +93,7 @@ def relative_probabilities(
     """
     check_loaded(lm)
     check_columns(relatives, ("sentence", "start", "end"))
-    present = [column for column in (*PRONOUNS, "reason") if column in relatives]
-    if present:
-        raise ValueError(f"the frame already has the columns {listed(present)}; drop them to score it again")
+    check_absent(relatives, (*PRONOUNS, "reason"))
     masked = _masked_sentences(relatives)
     scores = _score_in_portions(lm, list(dict.fromkeys(masked)), batch_tokens, progress).loc[masked]
     return relatives.assign(**{column: scores[column].to_numpy() for column in scores})
