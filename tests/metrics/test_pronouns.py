@@ -98,7 +98,7 @@ def test_the_first_of_each_category():
     for n in (0, -1, 1.5, True, "60"):
         with pytest.raises(ValueError, match="n has to be a whole number from 1 up"):
             first_prompts(prompts, n)
-    with pytest.raises(ValueError, match=r"lacks the column\(s\) kind"):
+    with pytest.raises(ValueError, match="must have the column kind"):
         first_prompts(prompts, 1, by="kind")
 
 
@@ -220,7 +220,7 @@ def test_confidence_needs_texts(tiny):
     lm = tiny("bert_cased")
     with pytest.raises(TypeError, match="must be a list of strings"):
         gendered_confidence(lm, SENTENCES, male="he")
-    with pytest.raises(TypeError, match="sentence 1 is nan"):
+    with pytest.raises(TypeError, match="entry 1 of sentences must be a string, not nan"):
         gendered_confidence(lm, pd.DataFrame({"prompt": ["[MASK] is.", math.nan]}))
 
 
@@ -334,9 +334,9 @@ def test_order_of_prompts_changes_no_test(order):
 
 
 def test_compare_needs_its_columns():
-    with pytest.raises(ValueError, match=r"lacks the column\(s\) category"):
+    with pytest.raises(ValueError, match="must have the column category"):
         compare_categories(pd.DataFrame({"male": [0.1], "female": [0.1]}))
-    with pytest.raises(ValueError, match=r"lacks the column\(s\) male, female"):
+    with pytest.raises(ValueError, match="must have the columns male, female"):
         compare_categories(pd.DataFrame({"category": ["a"]}))
 
 
