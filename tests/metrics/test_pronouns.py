@@ -96,7 +96,7 @@ def test_the_first_of_each_category():
     assert first["prompt"].tolist() == list("123456") and first.index.tolist() == list(range(7, 13))
     assert first_prompts(prompts).equals(prompts)
     for n in (0, -1, 1.5, True, "60"):
-        with pytest.raises(ValueError, match="n has to be a whole number from 1 up"):
+        with pytest.raises(ValueError, match="n must be a whole number of at least 1"):
             first_prompts(prompts, n)
     with pytest.raises(ValueError, match="must have the column kind"):
         first_prompts(prompts, 1, by="kind")
