@@ -1,11 +1,12 @@
-"""Sentence pairs that differ only in an identity, made from their parts as WinoQueer-v0's are (Felkner et al. 2022)."""
+"""Sentence pairs that differ only in an identity, generated as those of WinoQueer-v0 (Felkner et al. 2022)."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
+from biaslib._checks import as_words, listed
 from biaslib._files import DATA, read_yaml
 from biaslib._frames import check_names
 from biaslib.io.templates import fill
@@ -35,74 +36,80 @@ _NEEDED = ("identities", "pronouns", "schemas", "bias_types")
 _OPTIONAL = {"names": {}, "adjectives": {}, "interactions": {}, "apart": []}
 
 
-def winoqueer_pairs(source="winoqueer", *, identities=None, schemas=None, names=None, pronouns=None):
-    """Make pairs of sentences that differ only in an identity.
+def winoqueer_pairs(
+    source: str | Path = "winoqueer",
+    *,
+    identities: Sequence[str] | None = None,
+    schemas: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    pronouns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Generate pairs of sentences that differ only in an identity.
 
-    ``sent_more`` is about the counterpart (straight, cisgender), ``sent_less`` about the identity, so that a stereotype
-    score above 50 is a bias against the identity. No pair is made twice, and none has two equal sentences.
+    ``sent_more`` is about the counterpart (straight, cisgender), ``sent_less`` about the identity, so a stereotype
+    score above 50 is a bias against the identity. No pair is generated twice, and none has two equal sentences.
 
     Parameters
     ----------
     source : str or Path
-        ``"winoqueer"`` or a YAML file of the same form as the embedded ``winoqueer_pairs.yaml``, whose comments
-        explain it.
+        ``"winoqueer"``, or a YAML file like the included ``winoqueer_pairs.yaml``, whose comments explain it.
     identities : sequence of str, optional
-        Which: ``gay``, ``lesbian``, ``transgender``, ``feminine``. Left out: all.
+        Some of ``gay``, ``lesbian``, ``transgender``, ``feminine``; by default all.
     schemas : sequence of str, optional
-        Which: ``pairwise``, ``pronoun``, ``masculine_feminine``. Left out: all but ``masculine_feminine``, which
-        compares feminine with masculine sentences and no queer with a straight or cisgender one. It is made only when
-        it is asked for, so that it cannot slip into a score of anti-queer bias.
+        Some of ``pairwise``, ``pronoun``, ``masculine_feminine``; by default all but ``masculine_feminine``, which
+        compares feminine with masculine sentences rather than queer with straight or cisgender ones. It must be
+        requested, so that it cannot slip into a score of anti-queer bias.
     names, pronouns : sequence of str, optional
-        Keep the pairs whose ``sent_less`` has no other names, and no other pronouns than these; an empty list keeps
-        those without any. ``sent_more`` has the name in the same place of the other list of names. A pronoun is
-        named by its nominative.
+        Keep the pairs whose ``sent_less`` has no other names, and no other pronouns, than these; an empty list keeps
+        those without any. ``sent_more`` has the name in the same position of the other list of names. A pronoun is
+        identified by its nominative.
 
     Returns
     -------
     pandas.DataFrame
-        One row a pair, in the order of the file: ``pair_id sent_more sent_less direction bias_type identity counterpart
-        schema name pronoun adjective adjective_class interaction partner``. ``name`` or ``pronoun`` is how
-        ``sent_less`` writes the person that is exchanged (the first, if it is none), ``partner`` the name or pronoun of
-        the other person of a pairwise interaction; what a pair does not have is an empty text. ``bias_type`` is the
-        released file's label (``mf``: the straight couple is a man and a woman in this order). ``direction`` is
-        ``"stereo"``, but ``"antistereo"`` where a feminine or negative adjective stands in ``masculine_feminine``.
-        ``pair_id`` numbers all pairs of the source, so that a selection keeps its numbers.
+        ``pair_id sent_more sent_less direction bias_type identity counterpart schema name pronoun adjective
+        adjective_class interaction partner``, one row per pair in the order of the file. ``name`` or ``pronoun`` is how
+        ``sent_less`` refers to the person exchanged (the first, if there is none), ``partner`` the name or pronoun of
+        the other person of a pairwise interaction; a field that does not apply is an empty string. ``bias_type`` is the
+        label of the released file (``mf``: the straight couple is a man and a woman, in this order). ``direction`` is
+        ``"stereo"``, but ``"antistereo"`` for a feminine or negative adjective in ``masculine_feminine``. ``pair_id``
+        numbers all pairs of the source, so a selection keeps its numbers.
 
     Raises
     ------
     ValueError
-        If there is no such source or it is not of that form, an identity, schema, name or pronoun is unknown, nothing
-        is left of a selection, or a pair of the source would have equal sentences or be made twice.
+        If the source does not exist or is malformed, an identity, schema, name or pronoun is unknown, the selection is
+        empty, or a pair of the source would have two equal sentences or be generated twice.
 
     Notes
     -----
-    The embedded source makes 5,872 pairs, all different:
+    The included source generates 5,872 distinct pairs:
 
     ======================  =====  ===============================================================================
-    schema                  pairs  made of
+    schema                  pairs  built from
     ======================  =====  ===============================================================================
     pairwise                5,292  gay and lesbian x 2 orders of the straight couple x 3 interactions x 21 first x
                                    21 second persons (20 names and a pronoun)
     pronoun                   160  he and she x zie, sie, ey and they x 20 adjectives
-    masculine_feminine        420  20 names and a pronoun x 20 adjectives; made only when asked for
+    masculine_feminine        420  20 names and a pronoun x 20 adjectives; only on request
     ======================  =====  ===============================================================================
 
-    WinoQueer-v0 as released has 5,872 rows too, but 2,484 different pairs, 2,074 of them outside ``masc_femm_*``. Of
-    these, 1,832 (88.3 %) are made here to the letter, and 96 more but for a capital at the start (88 begin with "he" or
-    "she") or the spelling of narcissistic (8). The other 146 are not of the design: 63 have a nominative after the verb
-    ("James is divorcing she"), 81 exchange both persons ("she held hands with Mary", "he held hands with James"), and 2
-    have equal sentences. The released rows whose straight couple is a woman and a man (``fm``) mostly repeat those of a
-    man and a woman (``mf``); here they have the order that their label says. Of the study's three interactions the
-    released file has two, one of them twice: "marrying" is ours. Of the 410 ``masc_femm_*`` pairs, 390 are made to the
-    letter and 20 but for the spelling of narcissistic; with a pronoun, the released ones have only masculine and
-    positive adjectives, as stereo and as antistereo.
+    WinoQueer-v0 as released also has 5,872 rows, but 2,484 distinct pairs, 2,074 of them outside ``masc_femm_*``. Of
+    these, 1,832 (88.3 %) are generated here verbatim, and 96 more but for a capital at the start (88 begin with "he" or
+    "she") or the spelling of narcissistic (8). The other 146 do not follow the design: 63 have a nominative after the
+    verb ("James is divorcing she"), 81 exchange both persons ("she held hands with Mary", "he held hands with James"),
+    and 2 have equal sentences. The released rows whose straight couple is a woman and a man (``fm``) mostly repeat
+    those of a man and a woman (``mf``); here they have the order that their label says. Of the study's three
+    interactions the released file has two, one of them twice: "marrying" is ours. Of the 410 ``masc_femm_*`` pairs, 390
+    are generated verbatim and 20 but for the spelling of narcissistic; with a pronoun, the released ones have only
+    masculine and positive adjectives, as stereo and as antistereo.
 
-    Some pairs name two people of one name ("James held hands with James"), as the released file does.
+    Some pairs name two people with the same name ("James held hands with James"), as does the released file.
 
     References
     ----------
     Felkner, V. K., Chang, H.-C. H., Jang, E., & May, J. (2022). Towards WinoQueer: Developing a Benchmark for
-    Anti-Queer Bias in Large Language Models. QueerInAI workshop at NAACL. The first example below is its Table 1's.
+    Anti-Queer Bias in Large Language Models. QueerInAI workshop at NAACL. The first example below is from its Table 1.
 
     Examples
     --------
@@ -128,15 +135,15 @@ def winoqueer_pairs(source="winoqueer", *, identities=None, schemas=None, names=
         and all(word in chosen[written_as] for written_as, word in pair["people"])
     ]
     if not kept:
-        hint = f"; made only when asked for as schemas: {', '.join(material['apart'])}" if material["apart"] else ""
-        raise ValueError(f"no pair is left of this selection of identities, schemas, names and pronouns{hint}")
+        hint = f"; only on request as schemas: {listed(material['apart'])}" if material["apart"] else ""
+        raise ValueError(f"no pair matches this selection of identities, schemas, names and pronouns{hint}")
     return pd.DataFrame(kept, columns=list(WINOQUEER_COLUMNS))
 
 
 def _selected(what, wanted, known):
     if wanted is None:
         return set(known)
-    return set(_known(what, wanted, list(dict.fromkeys(known))))
+    return set(_known(what, wanted, dict.fromkeys(known)))
 
 
 def _all_pairs(path, material):
@@ -148,13 +155,13 @@ def _all_pairs(path, material):
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
         if not pairs:
-            raise ValueError(f"{where} makes no pair: its pronouns have no names")
+            raise ValueError(f"{where} generates no pair: its pronouns have no names")
         for pair in pairs:
             both = pair["sent_more"], pair["sent_less"]
             if both[0] == both[1]:
                 raise ValueError(f"{where} compares {both[0]!r} with itself")
             if both in makers:
-                raise ValueError(f"{where} makes a pair that {makers[both]!r} has made: {both[0]!r}, {both[1]!r}")
+                raise ValueError(f"{where} repeats a pair of {makers[both]!r}: {both[0]!r}, {both[1]!r}")
             yield {"pair_id": len(makers), **pair}
             makers[both] = bias_type
 
@@ -197,14 +204,14 @@ def _adjectives(material, template):
 
 
 def _written(material, person, only):
-    """Give every way to write a person: the forms in either sentence, and the name or pronoun in sent_less."""
+    """List every way to write a person: the forms in both sentences, and the name or pronoun in sent_less."""
     ways = []
     for less in person["less"]:
         for written_as in only:
             forms = [_forms(material, pronoun, written_as) for pronoun in (person["more"], less)]
             if all(forms) and len(forms[0]) != len(forms[1]):
-                raise ValueError(f"{person['more']!r} and {less!r} need as many names: they are exchanged by place")
-            # Where one of the two pronouns has no names (zie), the person is written as a pronoun only.
+                raise ValueError(f"{person['more']!r} and {less!r} must have equally many names")
+            # If one of the two pronouns has no names (zie), the person is written only as a pronoun.
             for (_, more_forms), (word, less_forms) in zip(*forms, strict=False):
                 ways.append({"written_as": written_as, "word": word, "sent_more": more_forms, "sent_less": less_forms})
     return ways
@@ -229,7 +236,7 @@ def _sentence(template, persons, side, **slots):
 def _read(source):
     path = PAIR_WORDS if str(source) == "winoqueer" else Path(source)
     if not path.is_file():
-        raise ValueError(f"no pairs {str(source)!r}: give 'winoqueer' or a YAML file of the form of {PAIR_WORDS.name}")
+        raise ValueError(f"no pairs {str(source)!r}; give 'winoqueer' or a YAML file like {PAIR_WORDS.name}")
     content = read_yaml(path)
     try:
         return path, _checked(content)
@@ -263,7 +270,7 @@ def _bias_type(material, where, content):
     _known(f"{where}, schema", [kind["schema"]], material["schemas"])
     for part in ("interaction", "adjective"):
         if f"{{{part}}}" in material["schemas"][kind["schema"]] and not material[f"{part}s"]:
-            raise ValueError(f"{where}: its schema has {{{part}}}, but there are no {part}s")
+            raise ValueError(f"{where}: its schema has {{{part}}}, but the file has no {part}s")
     people = [_person(material, f"{where}, {place}", kind[place]) for place in _PLACES if place in kind]
     if len(people) > 1 and all(set(person["less"]) != {person["more"]} for person in people):
         raise ValueError(f"{where}: only one of first and second can be exchanged")
@@ -282,12 +289,11 @@ def _person(material, where, content):
 
 
 def _mapping(where, content, needed=(), optional=None):
-    """Give back a mapping, which has the needed keys and, if `optional` is given, no others than these two lists."""
+    """Return a mapping that has the needed keys and, if `optional` is given, no others than these."""
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise ValueError(f"{where} must be a mapping whose keys are texts (in YAML, quote yes, no, on and off)")
-    missing = [key for key in needed if key not in content]
-    if missing:
-        raise ValueError(f"{where} lacks {', '.join(missing)}")
+        raise ValueError(f"{where} must be a mapping with strings as keys (in YAML, quote yes, no, on and off)")
+    if missing := [key for key in needed if key not in content]:
+        raise ValueError(f"{where} lacks {listed(missing)}")
     if optional is not None:
         _known(where, content, [*needed, *optional])
     return content
@@ -299,11 +305,8 @@ def _check_texts(where, content):
 
 
 def _known(where, texts, known):
-    """Give texts as a list, all of them known."""
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise ValueError(f"{where} must be a list of strings, not {texts!r}")
-    texts = list(texts)
-    unknown = [repr(text) for text in texts if text not in list(known)]
-    if unknown:
-        raise ValueError(f"{where}: {', '.join(unknown)} unknown; known: {', '.join(known)}")
+    """Return strings as a list if all are known."""
+    texts = as_words(texts, where, ValueError)
+    if unknown := [repr(text) for text in texts if text not in known]:
+        raise ValueError(f"{where}: unknown {listed(unknown)}; use {listed(known)}")
     return texts

@@ -160,20 +160,21 @@ def test_a_selection_is_a_part_of_the_whole(small, identities, schemas, names, p
     if wanted.any():
         pd.testing.assert_frame_equal(winoqueer_pairs(path, **chosen), whole[wanted].reset_index(drop=True))
     else:
-        with pytest.raises(ValueError, match=r"no pair is left.*masculine_feminine"):
+        with pytest.raises(ValueError, match=r"no pair matches.*masculine_feminine"):
             winoqueer_pairs(path, **chosen)
 
 
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"identities": ["gay", "gray"]}, "identities: 'gray' unknown; known: gay, lesbian, transgender, feminine"),
-        ({"schemas": ["pair"]}, "schemas: 'pair' unknown; known: pairwise, pronoun, masculine_feminine"),
-        ({"names": ["Mary", "Bob", 3]}, "names: 'Bob', 3 unknown; known: James, Robert"),
-        ({"pronouns": ["him"]}, "pronouns: 'him' unknown; known: he, she, they, ey, zie, sie"),
-        ({"identities": "gay"}, "identities must be a list of strings, not 'gay'"),
-        ({"schemas": []}, "no pair is left of this selection"),
-        ({"source": "winoqueen"}, "no pairs 'winoqueen': give 'winoqueer' or a YAML file"),
+        ({"identities": ["gay", "gray"]}, "identities: unknown 'gray'; use gay, lesbian, transgender, feminine"),
+        ({"schemas": ["pair"]}, "schemas: unknown 'pair'; use pairwise, pronoun, masculine_feminine"),
+        ({"names": ["Mary", "Bob", "Tim"]}, "names: unknown 'Bob', 'Tim'; use James, Robert"),
+        ({"names": ["Mary", 3]}, "names must be a list of strings, but it has 3"),
+        ({"pronouns": ["him"]}, "pronouns: unknown 'him'; use he, she, they, ey, zie, sie"),
+        ({"identities": "gay"}, "identities must be a list of strings, not one string"),
+        ({"schemas": []}, "no pair matches this selection"),
+        ({"source": "winoqueen"}, "no pairs 'winoqueen'; give 'winoqueer' or a YAML file"),
     ],
 )
 def test_unknown_choices_list_the_known_ones(chosen, message):
@@ -226,44 +227,48 @@ def put(material, keys, value):
     ("keys", "value", "message"),
     [
         (["schemas"], None, "the file lacks schemas"),
-        (["templates"], {}, "the file: 'templates' unknown; known: identities"),
+        (["templates"], {}, "the file: unknown 'templates'; use identities"),
         (["identities"], ["gay"], "identities must be a mapping"),
-        (["identities", False], "yes", r"identities must be a mapping whose keys are texts \(in YAML, quote"),
+        (["identities", False], "yes", r"identities must be a mapping with strings as keys \(in YAML, quote"),
         (["identities", "gay"], ["straight"], "identities, 'gay': each must be a string"),
         (["pronouns", "he", "is"], None, "pronoun 'he' lacks is"),
-        (["pronouns", "he", "genitive"], "his", "pronoun 'he': 'genitive' unknown; known: nominative"),
+        (["pronouns", "he", "genitive"], "his", "pronoun 'he': unknown 'genitive'; use nominative"),
         (["pronouns", "he", "is"], False, "pronoun 'he', 'is': each must be a string, not False"),
-        (["names", "xe"], ["Alex"], "names: 'xe' unknown; known: he, she"),
+        (["names", "xe"], ["Alex"], "names: unknown 'xe'; use he, she"),
         (["names", "he"], "James", "names of 'he' must be a list"),
         (["names", "he"], ["James", "James"], "names of 'he' has duplicates: James"),
-        (["names", "he"], ["James"], "'she' and 'he' need as many names"),
-        (["adjectives"], {}, "its schema has {adjective}, but there are no adjectives"),
+        (["names", "he"], ["James"], "'she' and 'he' must have equally many names"),
+        (["adjectives"], {}, "its schema has {adjective}, but the file has no adjectives"),
         (["adjectives", "positive"], ["greedy"], "adjectives has duplicates: greedy"),
         (["interactions", "divorcing"], "{first_was} divorcing", r"slot \{first_was\} is missing"),
         (
             ["interactions", "divorcing"],
             "held hands with",
-            "cis_gay_pairwise_mf' makes a pair that 'cis_gay_pairwise_mf' has made: 'James held",
+            "cis_gay_pairwise_mf' repeats a pair of 'cis_gay_pairwise_mf': 'James held",
         ),
-        (["interactions"], None, "its schema has {interaction}, but there are no interactions"),
+        (["interactions"], None, "its schema has {interaction}, but the file has no interactions"),
         (["schemas", "pairwise"], "{first_nominative waits.", "stray brace"),
         (["schemas", "pairwise"], "{first_nominative} {first_is} here.", "compares 'James is here.' with itself"),
-        (["apart"], ["apart"], "apart: 'apart' unknown; known: pairwise"),
+        (["apart"], ["apart"], "apart: unknown 'apart'; use pairwise"),
         (["apart"], APART, "apart must be a list"),
-        (["bias_types", "masc_femm_name", "identity"], "feminin", "'masc_femm_name', identity: 'feminin' unknown"),
-        (["bias_types", "masc_femm_name", "schema"], ["pronoun"], "schema: .'pronoun'. unknown"),
-        (["bias_types", "masc_femm_name", "only"], "name", "only: 'name' unknown; known: names, pronouns"),
-        (["names"], None, "'masc_femm_name' makes no pair: its pronouns have no names"),
+        (["bias_types", "masc_femm_name", "identity"], "feminin", "'masc_femm_name', identity: unknown 'feminin'"),
+        (
+            ["bias_types", "masc_femm_name", "schema"],
+            ["pronoun"],
+            "schema must be a list of strings, but",
+        ),
+        (["bias_types", "masc_femm_name", "only"], "name", "only: unknown 'name'; use names, pronouns"),
+        (["names"], None, "'masc_femm_name' generates no pair: its pronouns have no names"),
         (["bias_types", "masc_femm_name", "first"], None, "'masc_femm_name' lacks first"),
         (["bias_types", "masc_femm_name", "first"], 3, "'masc_femm_name', first must be a mapping"),
         (["bias_types", "masc_femm_name", "first", "less"], [], "first, less is empty"),
-        (["bias_types", "masc_femm_name", "first", "less"], "xe", "first: 'xe' unknown; known: he, she"),
-        (["bias_types", "masc_femm_name", "antistereo"], ["bad"], "antistereo: 'bad' unknown; known: masculine"),
+        (["bias_types", "masc_femm_name", "first", "less"], "xe", "first: unknown 'xe'; use he, she"),
+        (["bias_types", "masc_femm_name", "antistereo"], ["bad"], "antistereo: unknown 'bad'; use masculine"),
         (["bias_types", "cis_gay_pairwise_mf", "first"], {"more": "he", "less": "she"}, "only one of first and second"),
         (
             ["bias_types", "again"],
             MATERIAL["bias_types"]["cis_gay_pairwise_mf"],
-            "'again' makes a pair that 'cis_gay_pairwise_mf' has made",
+            "'again' repeats a pair of 'cis_gay_pairwise_mf'",
         ),
     ],
 )
