@@ -1,29 +1,27 @@
 """An executed notebook as one HTML page that opens anywhere, offline.
 
-Formulas become MathML, figures are embedded, code is folded, and a table of contents is built from the
-headings. A page that loads a script, a style or a picture from a network is refused, and its policy lets the browser
-refuse whatever its scripts ask for. A figure's alternative text is, in this
-order: ``alt`` in the output's metadata (``Image(..., alt="…")``, ``display(figure, metadata={"alt": "…"})``),
-``alt`` in the cell's metadata, a line ``#| fig-alt: …`` in the cell.
+Formulas become MathML, figures are embedded, code is folded, and the headings make a table of contents. A page that
+would load a script, a style sheet or a picture from a network is refused, and its policy makes the browser refuse
+whatever its scripts ask for. The alternative text of a figure is the first of: ``alt`` in the output's metadata
+(``Image(..., alt="…")``, ``display(figure, metadata={"alt": "…"})``), ``alt`` in the cell's metadata, a line
+``#| fig-alt: …`` in the cell.
 """
 
 import base64
 import html
 import itertools
-import os
 import re
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from biaslib._files import DATA
+from biaslib._files import DATA, write_text
+from biaslib._text import one_line
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-_TEMPLATES = DATA
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _PROGRESS = re.compile(r"\d+%\||\d*(it|s)/(it|s)\]|\?it/s")
 _FIGURE_ALT = re.compile(r"^#\| *fig-alt: *(.+)$", re.MULTILINE)
@@ -46,10 +44,17 @@ _FOLD_ON_PHONES = (
 
 
 class ReportError(ValueError):
-    """A notebook that cannot become a page which opens offline; one line says why."""
+    """A notebook cannot become a page that opens offline; one line says why."""
 
 
-def to_html(notebook_path, html_path, *, title=None, failed=None, base=None):
+def to_html(
+    notebook_path: str | Path,
+    html_path: str | Path,
+    *,
+    title: str | None = None,
+    failed: str | None = None,
+    base: str | Path | None = None,
+) -> Path:
     """Write a notebook as one HTML page that needs no network.
 
     Parameters
@@ -57,25 +62,24 @@ def to_html(notebook_path, html_path, *, title=None, failed=None, base=None):
     notebook_path : str or path
         The notebook, usually executed.
     html_path : str or path
-        Where the page goes; it is moved into place when complete.
+        The file of the page, which is moved into place when complete.
     title : str, optional
-        The page's title; by default the notebook's first heading.
+        The title of the page; by default the notebook's first heading.
     failed : str, optional
-        The error that ended the run: the page shows it on top. Such a page is written even where a formula
-        cannot be drawn (it is shown as typed) or something is not embedded (it is not shown).
+        The error that ended the run, shown at the top of the page. Such a page is written even if a formula cannot be
+        drawn (it is shown as typed) or something is not embedded (it is not shown).
     base : str or path, optional
-        The folder that the notebook's pictures are relative to; by default its own.
+        The folder to which the notebook's pictures are relative; by default its own.
 
     Returns
     -------
     pathlib.Path
-        The page.
+        The file of the page.
 
     Raises
     ------
     ReportError
-        If a formula cannot be drawn, or if the page would load a script, style sheet or picture from
-        elsewhere.
+        If a formula cannot be drawn, or the page would load a script, style sheet or picture from elsewhere.
 
     Examples
     --------
@@ -83,16 +87,18 @@ def to_html(notebook_path, html_path, *, title=None, failed=None, base=None):
     PosixPath('report.html')
     """
     page = render(notebook_path, title=title, failed=failed, base=base)
-    html_path = Path(html_path)
-    with tempfile.TemporaryDirectory(prefix=".page-", dir=html_path.parent) as beside:
-        partial = Path(beside) / html_path.name
-        partial.write_text(page, encoding="utf-8")
-        os.replace(partial, html_path)
-    return html_path
+    write_text(html_path, page)
+    return Path(html_path)
 
 
-def render(notebook_path, *, title=None, failed=None, base=None):
-    """Give the page that `to_html` writes, as text.
+def render(
+    notebook_path: str | Path,
+    *,
+    title: str | None = None,
+    failed: str | None = None,
+    base: str | Path | None = None,
+) -> str:
+    """Return the page that `to_html` writes as a string.
 
     Parameters
     ----------
@@ -102,7 +108,7 @@ def render(notebook_path, *, title=None, failed=None, base=None):
     Returns
     -------
     str
-        The HTML page; the same bytes for the same notebook.
+        The HTML page, the same for the same notebook.
 
     Raises
     ------
@@ -147,15 +153,15 @@ def check_report(notebook: "NotebookNode", path: str | Path) -> None:
     _page(text, Path(path), Path(path).parent, None, None)
 
 
-def to_mathml(latex, *, display="inline"):
-    r"""Draw a formula as MathML, which browsers show without any script.
+def to_mathml(latex: str, *, display: str = "inline") -> str:
+    r"""Convert a formula to MathML, which browsers show without a script.
 
     Parameters
     ----------
     latex : str
-        The formula, without dollars.
+        The formula, without dollar signs.
     display : {"inline", "block"}
-        In the line of text, or on its own.
+        Within a line of text, or on its own line.
 
     Returns
     -------
@@ -165,7 +171,7 @@ def to_mathml(latex, *, display="inline"):
     Raises
     ------
     ReportError
-        If the formula has a command that cannot be drawn, or is incomplete.
+        If the formula is incomplete or has an unknown command.
 
     Examples
     --------
@@ -175,12 +181,12 @@ def to_mathml(latex, *, display="inline"):
     from latex2mathml.converter import convert_to_element
 
     try:
-        element = convert_to_element(" ".join(latex.split()), display=display)
+        element = convert_to_element(one_line(latex), display=display)
     except Exception as error:
         raise ReportError(_undrawable(latex, f"it is not complete ({type(error).__name__})")) from None
     element.attrib.pop("xmlns")
     for part in element.iter():
-        # The converter writes characters as entities, and passes on what it doesn't know as text.
+        # The converter writes characters as entities, and passes on what it does not know as text.
         literal, part.text = part.text or "", html.unescape(part.text or "")
         if "\\" in part.text or literal in ("{", "}", "&"):
             raise ReportError(_undrawable(latex, f"{part.text} is not known"))
@@ -194,7 +200,7 @@ def _page(notebook, path, folder, title, failed):
 
     exporter = _exporter_class()(
         template_name="report_template",
-        extra_template_basedirs=[str(_TEMPLATES)],
+        extra_template_basedirs=[str(DATA)],
         require_js_url="",
         mathjax_url="",
         embed_images=True,
@@ -209,14 +215,11 @@ def _page(notebook, path, folder, title, failed):
 
 
 def _undrawable(latex, why):
-    return f"the formula ${' '.join(latex.split())}$ cannot be drawn: {why}; write it in plain one-line LaTeX"
+    return f"the formula ${one_line(latex)}$ cannot be drawn: {why}; write it in plain one-line LaTeX"
 
 
 def _prepare(notebook):
-    """Drop what a page cannot show (widgets, progress bars) and note under which heading each cell stands.
-
-    A widget that comes with HTML of its own, as those of `biaslib.widgets.sentence_pairs` do, leaves that in its place.
-    """
+    """Drop what a page cannot show (progress bars, widgets without HTML) and note the heading above each cell."""
     notebook.metadata.pop("widgets", None)
     heading = ""
     for cell in notebook.cells:
@@ -263,7 +266,7 @@ def _alt_text(metadata, own, cell):
 
 @cache
 def _exporter_class():
-    """Make the exporter; nbconvert takes a second to load, so it is loaded when first needed."""
+    """Return the exporter; nbconvert takes a second to load, so it is loaded when first needed."""
     from jinja2 import pass_context
     from nbconvert.exporters import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath, MathInlineParser
@@ -342,12 +345,12 @@ def _finish(page, *, title, name, strict):
 
 
 def _headings(soup):
-    """Give every heading an id of its own; return level, text and id of each."""
+    """Give every heading a unique id; return level, text and id of each."""
     found, seen = [], set()
     for anchor in soup.select("a.anchor-link"):
         anchor.decompose()
     for heading in soup.select(".jp-MarkdownOutput :is(h1, h2, h3, h4, h5, h6)"):
-        text = " ".join(heading.get_text().split())
+        text = one_line(heading.get_text())
         wanted = heading.get("id") or "-".join(text.split()) or "section"
         numbered = (f"{wanted}-{n}" for n in itertools.count(2))
         heading["id"] = next(i for i in itertools.chain([wanted], numbered) if i not in seen)

@@ -2,8 +2,12 @@
 
 import html
 import io
+from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pandas as pd
+from IPython.display import HTML, Image, Markdown
+from matplotlib.figure import Figure
 
 from biaslib.plots.style import DPI, figure_style
 
@@ -11,14 +15,14 @@ from biaslib.plots.style import DPI, figure_style
 _EITHER_DIRECTION = "function(cell) { cell.dir = 'auto'; cell.style.textAlign = 'start'; }"
 
 
-def show(figure, alt):
-    """Give a figure as an image for the report, and close it.
+def show(figure: Figure, alt: str) -> Image:
+    """Turn a figure into an image for the report, and close it.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
     alt : str
-        What the figure shows, for readers who can't see it.
+        What the figure shows, for readers who cannot see it.
 
     Returns
     -------
@@ -29,12 +33,16 @@ def show(figure, alt):
     ------
     ValueError
         If `alt` is empty.
+
+    Examples
+    --------
+    >>> show(Figure(), "An empty page").alt
+    'An empty page'
     """
-    from IPython.display import Image
     from matplotlib import pyplot
 
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError("alt is empty: say in a sentence what the figure shows")
+        raise ValueError("alt is empty; say in one sentence what the figure shows")
     png = io.BytesIO()
     with figure_style():
         figure.savefig(png, format="png", dpi=DPI, metadata={"Description": alt, "Software": None})
@@ -42,8 +50,8 @@ def show(figure, alt):
     return Image(data=png.getvalue(), format="png", alt=alt)
 
 
-def table(frame, caption):
-    """Give a frame as a table that can be searched and sorted without a network, with all its rows.
+def table(frame: pd.DataFrame, caption: str) -> HTML:
+    """Show a frame, with all its rows, as a table that can be searched and sorted offline.
 
     Parameters
     ----------
@@ -59,28 +67,27 @@ def table(frame, caption):
     ------
     ValueError
         If the caption is empty.
+
+    Examples
+    --------
+    >>> "Scores" in table(pd.DataFrame({"score": [52.0]}), "Scores").data
+    True
     """
-    from IPython.display import HTML
     from itables import JavascriptFunction, to_html_datatable
 
     if not isinstance(caption, str) or not caption.strip():
-        raise ValueError("caption is empty: say what the table holds")
+        raise ValueError("caption is empty; say what the table shows")
     heading = f'<p class="table-caption"><strong>{html.escape(caption)}</strong></p>'
     if frame.empty:
-        return HTML(f"{heading}<p>No row.</p>")
-    is_number = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
+        return HTML(f"{heading}<p>No rows.</p>")
+    is_number = np.array([pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes])
+    right, left = (np.flatnonzero(side).tolist() for side in (is_number, ~is_number))
+    as_text = {"className": "dt-left", "targets": left, "createdCell": JavascriptFunction(_EITHER_DIRECTION)}
     with pd.option_context("display.float_format", "{:.4g}".format):
         drawn = to_html_datatable(
             frame,
             classes="display compact",
-            columnDefs=[
-                {"className": "dt-right", "targets": [n for n, number in enumerate(is_number) if number]},
-                {
-                    "className": "dt-left",
-                    "targets": [n for n, number in enumerate(is_number) if not number],
-                    "createdCell": JavascriptFunction(_EITHER_DIRECTION),
-                },
-            ],
+            columnDefs=[{"className": "dt-right", "targets": right}, as_text],
             pageLength=15,
             lengthMenu=[15, 50, 200, {"value": -1, "label": "all"}],
             connected=False,
@@ -94,32 +101,35 @@ def table(frame, caption):
     return HTML(f'<section aria-label="{html.escape(caption)}">{heading}{drawn}</section>')
 
 
-def notice(described):
-    """Say which of a run's models are for trying out only.
+def notice(described: Iterable[Mapping]) -> Markdown:
+    """Warn of models that are only for trying out.
 
     Parameters
     ----------
-    described : list of dict
+    described : iterable of mapping
         From `biaslib.scoring.open_models`: what ``describe()`` returns.
 
     Returns
     -------
     IPython.display.Markdown
         Empty if there is none.
-    """
-    from IPython.display import Markdown
 
+    Examples
+    --------
+    >>> notice([{"name": "bert-base-cased", "for_trying_out": False}]).data
+    ''
+    """
     trial = [model["name"] for model in described if model["for_trying_out"]]
     if not trial:
         return Markdown("")
     return Markdown(
-        f"> **For trying out, not for findings.** The model `{trial[0]}` is a BERT of two layers that was trained for "
-        "an hour, mostly on old novels. It shows how the measure works; it says nothing about models that people use."
+        f"> **For trying out, not for findings.** The model `{trial[0]}` is a BERT of two layers, trained for an hour, "
+        "mostly on old novels. It shows how the measure works and says nothing about the models that people use."
     )
 
 
-def use_tables():
-    """Make `table` work in this notebook and in its HTML, offline; plain frames stay as they are."""
+def use_tables() -> None:
+    """Let `table` work offline in this notebook and in its HTML page; plain frames stay as they are."""
     from itables import init_notebook_mode
 
     init_notebook_mode(all_interactive=False, connected=False)

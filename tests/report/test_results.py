@@ -1,3 +1,4 @@
+import errno
 import json
 import math
 import os
@@ -8,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biaslib import _files
 from biaslib._provenance import data_fingerprint
-from biaslib.report import read_scores, results, write_results
+from biaslib.report import read_scores, write_results
 from biaslib.studies import SCORE_COLUMNS, score_row, scores_frame
 
 ROW = score_row(paper="speciesism", measure="adjusted Rand index", model="demo", group="all", value=0.1, n=46)
@@ -108,9 +110,9 @@ def test_a_failed_move_leaves_the_old_file_and_no_half_one(tmp_path, monkeypatch
     before = (tmp_path / "scores.csv").read_bytes()
 
     def refuse(source, target):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
-    monkeypatch.setattr(results.os, "replace", refuse)
+    monkeypatch.setattr(_files.os, "replace", refuse)
     with pytest.raises(OSError, match="disk full"):
         write_results(tmp_path, scores=[ROW | {"value": 9.0}], tables={})
     assert (tmp_path / "scores.csv").read_bytes() == before
@@ -122,8 +124,8 @@ def test_a_failed_move_leaves_the_old_file_and_no_half_one(tmp_path, monkeypatch
     [
         ({"../x": pd.DataFrame()}, "becomes a file name"),
         ({"": pd.DataFrame()}, "becomes a file name"),
-        ({"scores": pd.DataFrame()}, "can't be called 'scores'"),
-        ({"x": [1]}, "has to be a DataFrame, not list"),
+        ({"scores": pd.DataFrame()}, "cannot be called 'scores'"),
+        ({"x": [1]}, "must be a DataFrame, not list"),
     ],
 )
 def test_nothing_is_written_when_something_is_wrong(tmp_path, tables, message):
@@ -136,7 +138,7 @@ def test_read_scores_refuses(tmp_path):
     with pytest.raises(ValueError, match="no scores at"):
         read_scores(tmp_path)
     (tmp_path / "scores.csv").write_text("paper,value\nx,1\n")
-    with pytest.raises(ValueError, match="has not the columns"):
+    with pytest.raises(ValueError, match="must have the columns"):
         read_scores(tmp_path)
 
 
