@@ -1,13 +1,14 @@
-"""Relative pronouns in a corpus of any size, in shards."""
+"""Relative pronouns in a corpus of any size, found and scored in shards."""
 
 import hashlib
-import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from biaslib import _provenance, compute, io
+from biaslib._files import folder_name
 from biaslib._frames import check_names, each_model
 from biaslib.io.corpora import corpus_files, read_texts
 from biaslib.metrics.relative_clauses import PARSER, PRONOUNS, find_relatives, relatives_frame
@@ -15,43 +16,51 @@ from biaslib.metrics.relatives import relative_probabilities
 from biaslib.scoring.model_pool import OpenModels, open_models
 from biaslib.scoring.parsers import load_parser, parser_fingerprint
 
-# What finding and scoring rest on besides this package, whose version every folder of shards records itself.
+# What finding and scoring depend on besides this package, whose version every folder of shards records anyway.
 _LIBRARIES = ("spacy", "torch", "transformers", "tokenizers")
 
 
-def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=False):
-    """Find relative pronouns in a corpus by shards, so that a run that was killed goes on.
+def find_in_corpus(
+    paths: str | Path | Sequence[str | Path],
+    names: Sequence[str],
+    *,
+    out: str | Path,
+    parser: str = PARSER,
+    client=None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Find relative pronouns in a corpus, in shards; call it again to resume after an interruption.
 
     Parameters
     ----------
     paths : str, Path, or sequence of them
-        As for `biaslib.io.corpus_files`; ``""`` gives an empty frame.
+        As for `biaslib.io.corpus_files`; ``""`` returns an empty frame.
     names : sequence of str
         As for `find_relatives`.
     out : str or Path
-        Folder of folders of shards; in it, one is written for this corpus.
+        Folder in which a folder of shards is written for this corpus.
     parser : str
-        An installed pipeline.
+        Name of an installed pipeline, or a folder.
     client, progress
         As for `biaslib.compute.run_shards`.
 
     Returns
     -------
     pandas.DataFrame
-        ``shard`` and the columns of `find_relatives`; text_id counts within a shard. ``attrs`` hold its counts.
+        ``shard`` and the columns of `find_relatives`, with its counts in ``attrs``; text_id counts within a shard.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such corpus.
+        If the corpus does not exist.
     ValueError, ModuleNotFoundError
-        As `find_relatives`, `biaslib.io.corpus_files` and `biaslib.compute.run_shards` do, or if another call has
+        As for `find_relatives`, `biaslib.io.corpus_files` and `biaslib.compute.run_shards`, or if another call has
         replaced the shards in the meantime.
 
     Warns
     -----
     UserWarning
-        If earlier shards do not count, with the reason.
+        If earlier shards cannot be reused, with the reason.
 
     Examples
     --------
@@ -71,47 +80,56 @@ def find_in_corpus(paths, names, *, out, parser=PARSER, client=None, progress=Fa
 
 
 def score_corpus(
-    paths, models, names, *, out, parser=PARSER, client=None, device="auto", dtype="float32", progress=False
-):
-    """Find relative pronouns in a corpus and compute the probabilities of all five there, for several models.
+    paths: str | Path | Sequence[str | Path],
+    models,
+    names: Sequence[str],
+    *,
+    out: str | Path,
+    parser: str = PARSER,
+    client=None,
+    device: str = "auto",
+    dtype: str = "float32",
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Find relative pronouns in a corpus and compute the probability of all five in their place, for several models.
 
-    The work is done by shards: a call that was killed goes on when it is repeated, and ends with the same files.
+    The work is done in shards: call it again to resume after an interruption, with the same result.
 
     Parameters
     ----------
     paths : str, Path, or sequence of them
-        As for `biaslib.io.corpus_files`; ``""`` gives an empty frame, and no model is loaded.
+        As for `biaslib.io.corpus_files`; ``""`` returns an empty frame without loading a model.
     models : OpenModels or sequence of str
         What `biaslib.scoring.open_models` returns, or the names that it takes.
     names : sequence of str
         As for `find_relatives`.
     out : str or Path
-        Folder of folders of shards; in it, one is written for each model, with its finds, so that models can be scored
-        at the same time by different processes.
+        Folder in which a folder of shards is written for each model, with the pronouns found, so that several processes
+        can score different models at the same time.
     parser : str
-        An installed pipeline.
+        Name of an installed pipeline, or a folder.
     client, progress
-        As for `biaslib.compute.run_shards`. A worker loads a model once and keeps it.
+        As for `biaslib.compute.run_shards`; each worker loads a model once and keeps it.
     device, dtype : str
         As for `biaslib.scoring.load_masked_lm`, for models given by name.
 
     Returns
     -------
     pandas.DataFrame
-        ``model shard``, the columns of `find_relatives` and those that `relative_probabilities` adds; text_id counts
-        within a shard. ``attrs`` hold the counts of `find_relatives`.
+        ``model shard``, the columns of `find_relatives` and those that `relative_probabilities` adds, with the counts
+        of `find_relatives` in ``attrs``; text_id counts within a shard.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such corpus.
+        If the corpus does not exist.
     ValueError, ModuleNotFoundError
-        As `find_in_corpus` and `biaslib.scoring.open_models` do.
+        As for `find_in_corpus` and `biaslib.scoring.open_models`.
 
     Warns
     -----
     UserWarning
-        If earlier shards do not count (another model under that name, other names, another corpus …), with the reason.
+        If earlier shards cannot be reused (another model of that name, other names, another corpus …), with the reason.
 
     Examples
     --------
@@ -156,7 +174,7 @@ def _run(files, work, folder, identity, client, progress):
 
 
 def _corpus_identity(files, names, parser):
-    """Give what finding in files rests on, and the arguments for the work on each shard."""
+    """Return what finding depends on, and the arguments for the work on each shard."""
     fingerprint = parser_fingerprint(parser)
     pipeline = compute.per_worker(_load_checked, parser, fingerprint).meta
     versions = {name: version for name, version in _provenance.versions().items() if name in _LIBRARIES}
@@ -174,15 +192,15 @@ def _load_checked(parser, fingerprint):
     now = parser_fingerprint(parser)
     if now != fingerprint:
         raise ValueError(
-            f"the pipeline {str(parser)!r} has the fingerprint {now} here, not {fingerprint}: give all machines the "
-            "same files, and do not change them during a run"
+            f"the pipeline {str(parser)!r} has the fingerprint {now} here, not {fingerprint}; all machines need the "
+            "same files, which must not change during a run"
         )
     return nlp
 
 
 def _folder_name(name):
-    """Give the last part of a name or path, and what tells it from others that end so."""
-    last = re.sub(r"[^A-Za-z0-9._]+", "-", Path(name).name) or "unnamed"
+    """Return the last part of a name or path, with a hash that distinguishes it from others that end alike."""
+    last = folder_name(Path(name).name, keep="") or "unnamed"
     return f"{last}-{hashlib.sha256(str(name).encode()).hexdigest()[:8]}"
 
 
