@@ -226,7 +226,7 @@ def beside_published(compared: pd.DataFrame) -> pd.DataFrame:
     [['bert', 1.0, 1.0]]
     """
     ours = compared[["model", "category", "n", "v", "p_value", "a", "delta"]]
-    ours = ours.assign(study=ours["model"].map(_study_name)).dropna(subset="study")
+    ours = ours.assign(study=_study_names(ours["model"])).dropna(subset="study")
     for name in ("unmasked_table2_gtc", "unmasked_tableA_delta"):
         printed = published_table(name).rename(columns={"model": "study"})
         ours = ours.merge(printed, on=["study", "category"], how="left", suffixes=("", "_published"))
@@ -345,21 +345,22 @@ def judge(
     return mark_claims("unmasked", verdicts)
 
 
-def _study_name(model):
-    return published_model(model, "unmasked")
+def _study_names(models):
+    """Look up the study's name of each model, None for other models."""
+    return models.map(published_models(models.unique(), "unmasked").get)
 
 
 def _study_pairs(compared, differences):
     """Give this run's pairs of the study's models; None if one or a category is lacking."""
     pairs = differences.loc[differences["source"] == THIS_RUN, ["pair", "multilingual"]].drop_duplicates()
-    pairs = pairs[pairs.map(_study_name).notna().all(axis=1)]
+    pairs = pairs[pairs.apply(_study_names).notna().all(axis=1)]
     categories = set(published_table("unmasked_table2_gtc")["category"])
     complete = len(pairs) == len(_MONOLINGUAL) and set(compared["category"]) == categories
     return pairs if complete else None
 
 
 def _judge_differences(compared, alpha, *, complete):
-    monolingual = compared[compared["model"].map(_study_name).isin(_MONOLINGUAL)]
+    monolingual = compared[_study_names(compared["model"]).isin(_MONOLINGUAL)]
     differs = monolingual["p_holm"] < alpha
     n_different = differs.groupby(monolingual["model"]).sum().to_dict()
     testable = complete and monolingual["p_holm"].notna().all()
@@ -384,7 +385,7 @@ def _judge_parallel_pairs(counted, study):
     if study is None:
         return verdict(None, evidence)
     fewer = (n_pairs[study["pair"]].to_numpy() > n_pairs[study["multilingual"]].to_numpy()).all()
-    adverbs = counted[(counted["unit"] == "adverb") & (counted["model"].map(_study_name) == "xlm-roberta")]
+    adverbs = counted[(counted["unit"] == "adverb") & (_study_names(counted["model"]) == "xlm-roberta")]
     return verdict(bool(fewer and adverbs["n_pairs"].eq(0).all()), evidence)
 
 
@@ -392,8 +393,8 @@ def _judge_leaning_words(units):
     claimed = [(study, word, leaning) for study, words in _LEANING_WORDS.items() for word, leaning in words.items()]
     claimed = pd.DataFrame(claimed, columns=["study", "word", "claimed"])
     leaning = metrics.leaning_words(units, k=len(units) + 1)
-    leaning = leaning.assign(study=leaning["model"].map(_study_name)).merge(claimed, on=["study", "word"])
+    leaning = leaning.assign(study=_study_names(leaning["model"])).merge(claimed, on=["study", "word"])
     said = (leaning["word"] + " " + leaning["leaning"]).groupby(leaning["model"]).agg(list).to_dict()
-    testable = len(leaning) >= _LEAST_WORDS and set(_MONOLINGUAL) <= set(units["model"].map(_study_name))
+    testable = len(leaning) >= _LEAST_WORDS and set(_MONOLINGUAL) <= set(_study_names(units["model"]))
     evidence = f"needs half of these words in the lists of the three models; found: {format_evidence(said)}"
     return verdict(bool((leaning["leaning"] == leaning["claimed"]).all()) if testable else None, evidence)

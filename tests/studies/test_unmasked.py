@@ -216,3 +216,10 @@ def test_the_evidence_names_what_was_found():
     assert evidence[1].endswith("in 67% of the cases")
     assert "bert: 18; bert-multilingual: 10" in evidence[2]
     assert "distilbert: angrily male; roberta: brilliant male" in evidence[3]
+
+
+def test_a_run_without_the_studys_models_tests_no_claim():
+    counted = pd.DataFrame({"model": ["demo"], "unit": "adverb", "n_pairs": 3})
+    marked = judge(compared_of(["demo"]), differences_of(14, source=PUBLISHED), counted, units_of({"demo": ["led"]}))
+    assert set(marked["status"]) == {"not testable here"}
+    assert marked["evidence"][2].endswith("demo: 3") and marked["evidence"][3].endswith("found: none")
