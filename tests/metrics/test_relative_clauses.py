@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslib._files import DATA
-from biaslib.io import read_names, read_text_columns, read_texts, sentence_spans
+from biaslib.io import read_names, read_texts, sentence_spans
+from biaslib.io.tables import read_table
 from biaslib.metrics import PRONOUNS, find_relatives, relative_clauses, word_forms
 
 ANIMALS = read_names("animals")["name"].tolist()
@@ -223,7 +224,7 @@ def novels(real_data):
 
 
 def read_labels():
-    labels = read_text_columns(LABELS, ("sample", "part", "file", "offset", "pronoun", "name", "note"))
+    labels = read_table(LABELS, needed=["sample", "part", "file", "offset", "pronoun", "name", "note"])
     return labels.astype({"offset": int})
 
 
