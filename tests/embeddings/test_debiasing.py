@@ -75,9 +75,9 @@ def test_pairs_that_are_absent_are_named():
         ([("mother", "father")], "in each, a word has no vector"),
         ([("she", "she")], "the same vector"),
         ("she", "list of pairs"),
-        (["she"], "list of pairs of words, but has 'she'"),
-        ([("she", "he", "it")], "list of pairs of words, but has"),
-        ([("she", 3)], "list of pairs of words, but has"),
+        (["she"], "each pair of pairs must be a list of strings, not one string"),
+        ([("she", "he", "it")], "list of pairs of words, but it has"),
+        ([("she", 3)], "each pair of pairs must be a list of strings, but it has 3"),
         (None, "list of pairs"),
     ],
 )
