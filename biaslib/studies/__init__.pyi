@@ -25,8 +25,12 @@ from ._scores import scores_frame as scores_frame
 from ._scores import scores_of as scores_of
 from ._winoqueer_generator import winoqueer_pairs as winoqueer_pairs
 from .mbe import match_sources as match_sources
+from .speciesism import add_published_correlation as add_published_correlation
+from .speciesism import add_published_perplexity as add_published_perplexity
 from .speciesism import agreement_with_published_top_words as agreement_with_published_top_words
+from .speciesism import bias_of_all_but_human as bias_of_all_but_human
 from .speciesism import different_top_words as different_top_words
+from .speciesism import published_top_words_found as published_top_words_found
 from .unmasked import classify as classify
 from .unmasked import model_pairs as model_pairs
 from .unmasked import published_pairs as published_pairs
