@@ -22,8 +22,7 @@ _SLAUGHTERED_ANIMALS = ("chicken", "pig", "turkey")
 _SLAUGHTER_WORDS = ("slaughtered", "reproduced", "ripe", "dried", "harvested")
 _PERSONALITY_WORDS = {"clumsy", "bisexual", "sarcastic"}
 _TRAINING_CORPORA = "books3|bookcorpus|wiki"
-_CORRELATION_ABOVE = {_ROBERTA: 0.5}
-_LEAST_CORRELATION_OF_OTHERS = 0.7
+_CORRELATION_ABOVE = {_BERT: 0.7, _ROBERTA: 0.5, "distilbert-base-cased": 0.7, "albert-large-v2": 0.7}
 
 
 def agreement_with_published_top_words(top: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -215,16 +214,17 @@ def in_short(sentiment: pd.DataFrame, pooled: pd.DataFrame | None = None) -> lis
         For each model a line on neutral words and, with a corpus, one on the bias in real sentences.
     """
     lines = [
-        f"- `{row.model}`: VADER rates {row.object:.1%} of a name's words as neutral when it is a thing and {row.human:.1%} "
-        f"when it is a person ({row.difference:+.1%}, interval {row.ci_low:+.1%} to {row.ci_high:+.1%}, n = {row.n} names)."
+        f"- `{row.model}`: VADER rates {row.object:.1%} of a name's words as neutral when it is a thing and "
+        f"{row.human:.1%} when it is a person ({row.difference:+.1%}, interval {row.ci_low:+.1%} to "
+        f"{row.ci_high:+.1%}, n = {row.n} names)."
         for row in sentiment[sentiment["sentiment"] == "neutral"].itertuples()
     ]
     if pooled is None:
         return lines
     return lines + [
         f"- `{row.model}`: in real sentences the bias over all names but *human* is {row.bias:+.2f} (interval "
-        f"{row.ci_low:+.2f} to {row.ci_high:+.2f}, n = {row.n} pronouns, {row.n_left_out} left out). Above 0 the model leans "
-        "towards the thing, below 0 towards the person."
+        f"{row.ci_low:+.2f} to {row.ci_high:+.2f}, n = {row.n} pronouns, {row.n_left_out} left out). Above 0 "
+        "the model leans towards the thing, below 0 towards the person."
         for row in pooled.itertuples()
     ]
 
@@ -310,7 +310,7 @@ def _bert_and_roberta(published):
 def _judge_farm_animals(cohesion, published):
     farm = cohesion[cohesion["group"] == "farm"].set_index("model")["difference"].round(3)
     evidence = f"needs all four models; rate within farm minus outside, {format_evidence(farm.to_dict())}"
-    if len(set(published.values())) < published_table(TOP_WORDS)["model"].nunique():
+    if set(published.values()) != set(_CORRELATION_ABOVE):
         return verdict(None, evidence)
     closest = farm.reindex(list(published)).fillna(0).nlargest(2).index
     return verdict({published[model] for model in closest} == {_BERT, _ROBERTA}, evidence)
@@ -374,8 +374,8 @@ def _judge_frequency(counts, bounds):
 
 def _judge_correlation(correlation, published, has_frequency_corpora):
     r = correlation[_is_of_study(correlation)].set_index("model")["correlation"].dropna()
-    own = r[r.index.isin(published)] if has_frequency_corpora else r.head(0)
-    least = own.index.map(published).map(lambda name: _CORRELATION_ABOVE.get(name, _LEAST_CORRELATION_OF_OTHERS))
+    own = r[r.index.isin(list(published))] if has_frequency_corpora else r.head(0)
+    least = own.index.map(published).map(_CORRELATION_ABOVE)
     seen = (own > least).all() if len(own) else None
     return verdict(seen, f"needs the study's models and corpora; r, {format_evidence(r.to_dict())}")
 

@@ -30,7 +30,7 @@ def results(models=("demo",), *, kind=None, **changes):
     sentiment = pd.DataFrame({"sentiment": ["negative", "neutral"], "object": [0.1, 0.8], "human": [0.2, 0.7]})
     by_name = pd.DataFrame({"name": ["human", "pig", "dog"], "sentiment": "negative", "n": [1, 2, 4]})
     given = {
-        "words": {model: words for model in models},
+        "words": dict.fromkeys(models, words),
         "top": of_models(top, models),
         "cohesion": farm_cohesion(dict(zip(models, (0.4, 0.3, 0.2, 0.1), strict=False))),
         "sentiment": of_models(sentiment, models),
@@ -192,14 +192,22 @@ def test_bias_goes_with_frequency(model, r, expected):
 
 
 def test_in_short():
-    row = {"model": "demo", "object": 0.6041, "human": 0.55, "difference": 0.0541, "ci_low": -0.01, "ci_high": 0.1, "n": 46}
+    row = {
+        "model": "demo",
+        "object": 0.6041,
+        "human": 0.55,
+        "difference": 0.0541,
+        "ci_low": -0.01,
+        "ci_high": 0.1,
+        "n": 46,
+    }
     sentiment = pd.DataFrame([row | {"sentiment": "negative"}, row | {"sentiment": "neutral"}])
     pooled = pd.DataFrame([row | {"bias": -0.125, "n_left_out": 3}])
     lines = speciesism.in_short(sentiment, pooled)
     assert speciesism.in_short(sentiment) == lines[:1]
     assert lines == [
-        "- `demo`: VADER rates 60.4% of a name's words as neutral when it is a thing and 55.0% when it is a person (+5.4%, "
-        "interval -1.0% to +10.0%, n = 46 names).",
+        "- `demo`: VADER rates 60.4% of a name's words as neutral when it is a thing and 55.0% when it is a person "
+        "(+5.4%, interval -1.0% to +10.0%, n = 46 names).",
         "- `demo`: in real sentences the bias over all names but *human* is -0.12 (interval -0.01 to +0.10, n = 46 "
         "pronouns, 3 left out). Above 0 the model leans towards the thing, below 0 towards the person.",
     ]
@@ -238,7 +246,7 @@ def test_different_words_of_the_tables(model, counts):
 
 def test_different_words_of_nothing():
     assert different_top_words(TOP.iloc[:0])["n_different"].tolist() == [0, 0]
-    with pytest.raises(ValueError, match="lacks the column"):
+    with pytest.raises(ValueError, match="must have the column sentences"):
         different_top_words(TOP[["word"]])
 
 
