@@ -117,7 +117,7 @@ def test_leaning_by_hand(answers, parser):
     # Of parallel pairs alone, and one word a gender.
     assert leaning_words(pairs_of(units))["word"].tolist() == ["again"]
     assert leaning_words(units, k=1)["word"].tolist() == ["slowly", "well"]
-    with pytest.raises(ValueError, match="k has to be a whole number from 1 up"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
         leaning_words(units, k=0)
 
 
