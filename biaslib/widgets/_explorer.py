@@ -1,20 +1,22 @@
-"""What all explorers have."""
+"""What all explorers share: controls, a figure, a table, a memory of answers, and a static twin for reports."""
 
 import html
 import textwrap
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import ipywidgets
 import pandas as pd
+from IPython.display import Image
+from matplotlib.figure import Figure
 
 from biaslib import report
+from biaslib._text import one_line
 from biaslib.scoring.model_pool import OpenModels, open_models
 from biaslib.scoring.models import MaskedLM
 
@@ -34,6 +36,10 @@ root.dataset.keysKept = true; root.addEventListener('focusin', event => {{
 if (!event.target.matches('input')) event.target.setAttribute('data-lm-suppress-shortcuts', 'true'); }}); }}"""
 
 
+# What explorers of models are given.
+Models = OpenModels | MaskedLM | str | Path | tuple | Iterable
+
+
 @dataclass(frozen=True)
 class Answer:
     """What an explorer found for one choice of options.
@@ -43,12 +49,13 @@ class Answer:
     options : dict
         The choice.
     frame : pandas.DataFrame
+        The table.
     draw : callable
-        Makes the figure.
+        Draws the figure.
     caption, alt : str
-        What the table holds, and what the figure shows.
+        What the table and the figure show.
     notes : tuple of str
-        What there is to know beside: words left out, warnings.
+        What else there is to know: words left out, warnings.
     picture : IPython.display.Image, optional
         The figure as drawn.
     chosen : str
@@ -57,24 +64,24 @@ class Answer:
 
     options: dict
     frame: pd.DataFrame
-    draw: Callable
+    draw: Callable[[], Figure]
     caption: str
     alt: str
-    notes: tuple = ()
-    picture: Any = None
+    notes: tuple[str, ...] = ()
+    picture: Image | None = None
     chosen: str = ""
 
 
 class Explorer:
-    """What all explorers have; use one of those below.
+    """The base of all explorers.
 
-    A change of a value computes once, a repeated choice is answered from memory, and a wrong one says so in a line and
-    leaves the last good result.
+    Each change of a value computes once, a repeated choice is answered from memory, and an invalid one says so in one
+    line and leaves the last good result.
 
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
-        The options by name. Setting a control's ``value`` does what choosing or typing does.
+        The options by name. Setting a control's ``value`` has the effect of choosing or typing it.
     widget : ipywidgets.VBox
         What a live notebook shows.
     message : str
@@ -82,9 +89,9 @@ class Explorer:
     """
 
     # Each explorer's own: computes the answer to a choice of options; a ValueError says what is wrong with them.
-    _answer: Callable
+    _answer: Callable[[dict], Answer]
 
-    def __init__(self, controls):
+    def __init__(self, controls: dict[str, ipywidgets.Widget]):
         self.controls, self.message = {}, ""
         self._memory, self._watched, self._holding = {}, set(), False
         self._choices = ipywidgets.VBox()
@@ -97,11 +104,11 @@ class Explorer:
         self._prepare(None)
         self._show(self._answered())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._in_words()}>"
 
-    def to_frame(self):
-        """Give the table of the last good choice.
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of the last good choice.
 
         Returns
         -------
@@ -109,8 +116,8 @@ class Explorer:
         """
         return self._current.frame.copy()
 
-    def to_figure(self):
-        """Draw the figure of the last good choice anew.
+    def to_figure(self) -> Figure:
+        """Draw the figure of the last good choice again.
 
         Returns
         -------
@@ -119,14 +126,14 @@ class Explorer:
         return self._current.draw()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        """Give the widgets to a live notebook, and beside them the static twin, which reports show."""
+        """Return the widgets for a live notebook and the static twin that reports show."""
         return {**self.widget._repr_mimebundle_(), "text/html": self._twin(), "text/plain": repr(self)}
 
     def _prepare(self, changed):
         """Adapt other controls to the one that has changed (None at first)."""
 
     def _twin_frame(self):
-        """Give the table that a report shows."""
+        """Return the table that a report shows."""
         return self._current.frame
 
     def _set_controls(self, controls):
@@ -139,7 +146,7 @@ class Explorer:
 
     @contextmanager
     def _held(self):
-        """Change controls without an answer to each."""
+        """Change controls without computing an answer for each change."""
         before, self._holding = self._holding, True
         try:
             yield
@@ -153,7 +160,7 @@ class Explorer:
             self._prepare(changed)
             answer = self._answered()
         except Exception as problem:
-            # Whatever it is: raised in a widget's callback, nobody would see it.
+            # Whatever it is: nobody would see it if it were raised in a widget's callback.
             self._say(_described(problem), wrong=True)
         except KeyboardInterrupt:
             self._say("interrupted", wrong=True)
@@ -203,7 +210,7 @@ class Explorer:
         frame = self._twin_frame()
         notes = [*self._current.notes]
         if len(frame) > _TWIN_ROWS:
-            notes.append(f"the table has the first {_TWIN_ROWS:,} of {len(frame):,} rows")
+            notes.append(f"the table shows the first {_TWIN_ROWS:,} of {len(frame):,} rows")
         lines = [f"Chosen: {self._current.chosen}", *notes]
         said = "<br>".join(html.escape(line) for line in lines)
         table = report.table(frame.head(_TWIN_ROWS), self._current.caption)
@@ -211,9 +218,9 @@ class Explorer:
 
 
 class ModelExplorer(Explorer):
-    """An explorer of masked language models, which are loaded when first chosen."""
+    """The base of explorers of masked language models, which are loaded when first chosen."""
 
-    def __init__(self, models, controls, *, every, device, dtype):
+    def __init__(self, models: Models, controls: dict[str, ipywidgets.Widget], *, every: bool, device: str, dtype: str):
         if not isinstance(models, OpenModels):
             given = [models] if isinstance(models, str | Path | tuple | MaskedLM) else models
             models = open_models(given, device=device, dtype=dtype)
@@ -245,12 +252,12 @@ def _described(problem):
 
 
 def _note(warning):
-    text = " ".join(str(warning.message).split())
-    return "the figure's type lacks some characters, the table has them all" if text.startswith("Glyph ") else text
+    text = one_line(warning.message)
+    return "the figure's font lacks some characters; the table has them all" if text.startswith("Glyph ") else text
 
 
 def _plain_table(frame):
-    """Make a table for the live notebook, everything in it shown as text."""
+    """Return a table for the live notebook in which everything is shown as text."""
     rows = frame.head(_LIVE_ROWS)
     with pd.option_context("display.max_colwidth", None):
         table = rows.to_html(index=False, border=0, na_rep="", float_format="{:.4g}".format)

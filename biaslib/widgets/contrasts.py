@@ -1,14 +1,15 @@
-"""Explore the words that a model ties to a name."""
+"""An explorer of the words that a model ties to a name."""
 
 import math
 from collections.abc import Mapping
 from functools import partial
 
 import ipywidgets
+import numpy as np
 import pandas as pd
 
 from biaslib import plots
-from biaslib._checks import check_columns
+from biaslib._checks import check_choice, check_columns, check_count
 from biaslib._frames import names_of
 from biaslib.metrics.sentiment import SENTENCES, SENTIMENTS, word_sentiment
 from biaslib.metrics.word_contrast import top_contrast
@@ -23,23 +24,24 @@ class ContrastExplorer(Explorer):
     Parameters
     ----------
     words : pandas.DataFrame, or mapping of str to pandas.DataFrame
-        From `biaslib.metrics.contrast`, or several by model. Only kept words count: make it with a small `min_z`.
+        From `biaslib.metrics.contrast`, or several by model. Only kept words are shown: compute it with a small
+        `min_z`.
     name : str, optional
-        Which name at first.
+        The first name.
     min_z : float, optional
-        The least |z| at first; 2 where the frame goes as low.
+        The first minimum of |z|; by default 2, if the frame goes as low.
     k : int
-        How many bars each way, at most 20.
+        The number of bars each way, at most 20.
 
     Raises
     ------
     ValueError
-        If no word is kept, or not of this name.
+        If no word is kept, or there is no such name.
 
     Notes
     -----
     Controls: ``model`` (of several), ``name min_z sentiment search k``. The frame has ``name sentences word p_object
-    p_human log_ratio z sentiment compound``; `sentences` says where the word is likelier. In a report, the table holds
+    p_human log_ratio z sentiment compound``; `sentences` says where the word is likelier. In a report, the table shows
     the words of all names.
 
     Examples
@@ -51,20 +53,26 @@ class ContrastExplorer(Explorer):
     ['sad']
     """
 
-    def __init__(self, words, *, name=None, min_z=None, k=10):
+    def __init__(
+        self,
+        words: pd.DataFrame | Mapping[str, pd.DataFrame],
+        *,
+        name: str | None = None,
+        min_z: float | None = None,
+        k: int = 10,
+    ):
         given = dict(words) if isinstance(words, Mapping) else {ALL: words}
         self._words = _with_sentiment(given)
         self._reasons = {model: frame.attrs.get("skipped", {}) for model, frame in given.items()}
         self._names = {model: [*names_of(frame), *self._reasons[model]] for model, frame in given.items()}
         sizes = pd.concat([frame["z"].abs() for frame in self._words.values()])
         if sizes.empty:
-            raise ValueError("no word is kept: make the contrast with a smaller min_z")
+            raise ValueError("no word is kept; compute the contrast with a smaller min_z")
         low, high = math.floor(10 * sizes.min()) / 10, math.ceil(10 * sizes.max()) / 10
         first = next(iter(given))
-        if name is not None and name not in self._names[first]:
-            raise ValueError(f"no name {name!r}; known: {', '.join(self._names[first])}")
-        if not 1 <= k <= _MOST_EACH_WAY:
-            raise ValueError(f"k has to be a whole number from 1 to {_MOST_EACH_WAY}, not {k!r}")
+        if name is not None:
+            check_choice(name, "name", self._names[first])
+        check_count(k, "k", most=_MOST_EACH_WAY)
         controls = {"model": dropdown("Model", [(m, m) for m in given])} if len(given) > 1 else {}
         kinds = [("any", "any"), *((s, s) for s in SENTIMENTS), ("without a sentiment", "")]
         controls |= {
@@ -92,7 +100,7 @@ class ContrastExplorer(Explorer):
         rows = self._filtered(options)
         rows = rows[rows["name"] == name].reset_index(drop=True)
         if rows.empty:
-            raise ValueError(f"no kept word of {name!r} is like this, with |z| of at least {min_z:g}")
+            raise ValueError(f"no kept word of {name!r} matches, with |z| of at least {min_z:g}")
         top = top_contrast(rows.assign(kept=True), options["k"])
         top["sentiment"] = top["word"].map(rows.set_index("word")["sentiment"])
         title = f"{model}: {name}" if model else name
@@ -113,7 +121,7 @@ class ContrastExplorer(Explorer):
         return options.get("model", next(iter(self._words)))
 
     def _filtered(self, options):
-        """Take the words that pass, of all names."""
+        """Return the words of all names that pass the filters."""
         rows = self._words[self._model(options)]
         passes = rows["z"].abs() >= options["min_z"] - 1e-9
         if options["sentiment"] != "any":
@@ -135,7 +143,7 @@ def _slider(label, value, low, high, step):
 
 
 def _with_sentiment(given):
-    """Take the kept words of each model's contrast, with the sentence they go with and their sentiment."""
+    """Return the kept words of each model's contrast, with the sentence they go with and their sentiment."""
     kept = {}
     for model, frame in given.items():
         check_columns(frame, ("name", "word", "p_object", "p_human", "log_ratio", "z", "kept"))
@@ -144,9 +152,7 @@ def _with_sentiment(given):
         kept[model] = pd.DataFrame(
             {
                 "name": rows["name"].astype(str),
-                "sentences": pd.Series("", index=rows.index)
-                .mask(ratio > 0, SENTENCES[0])
-                .mask(ratio < 0, SENTENCES[1]),
+                "sentences": np.select([ratio > 0, ratio < 0], SENTENCES, ""),
                 "word": rows["word"].astype(str),
                 **{column: rows[column] for column in ("p_object", "p_human", "log_ratio", "z")},
             }

@@ -1,4 +1,4 @@
-"""Explore two sentences token by token."""
+"""An explorer of two sentences, token by token."""
 
 import math
 import textwrap
@@ -6,13 +6,13 @@ from functools import partial
 
 from biaslib import plots
 from biaslib.scoring.token_scores import shared_tokens, token_likelihoods
-from biaslib.widgets._explorer import Answer, ModelExplorer, dropdown, text_control
+from biaslib.widgets._explorer import Answer, ModelExplorer, Models, dropdown, text_control
 
 _MEASURES = {"pll_part": "PLL", "aul_part": "AUL", "aula_part": "AULA"}
 
 
 class PairExplorer(ModelExplorer):
-    """Explore token by token what makes a model prefer one sentence to another.
+    """Explore, token by token, what makes a model prefer one sentence to another.
 
     Parameters
     ----------
@@ -43,7 +43,13 @@ class PairExplorer(ModelExplorer):
     """
 
     def __init__(
-        self, models="demo", first="He is a nurse.", second="She is a nurse.", *, device="auto", dtype="float32"
+        self,
+        models: Models = "demo",
+        first: str = "He is a nurse.",
+        second: str = "She is a nurse.",
+        *,
+        device: str = "auto",
+        dtype: str = "float32",
     ):
         kinds = [("PLL, AUL and AULA", "all"), *((name, column) for column, name in _MEASURES.items())]
         controls = {
@@ -75,7 +81,7 @@ class PairExplorer(ModelExplorer):
             frame=found[columns],
             draw=partial(plots.token_strips, found, measures, titles),
             caption="What each token adds to its sentence's scores",
-            alt=f"Strips of cells, one a token, for {spoken}. Numbers are in the table.",
+            alt=f"Strips of cells, one per token, for {spoken}. Numbers are in the table.",
             notes=tuple(_preferred(found, sums)),
         )
 
@@ -102,12 +108,10 @@ def _preferred(found, sums):
         return
     for column, name in _MEASURES.items():
         first, second = sums[column]
-        if not math.isnan(first):
-            yield (
-                f"{name} is higher for the {'first' if first > second else 'second'}"
-                if first != second
-                else (f"{name} is the same for both")
-            )
+        if first == second:
+            yield f"{name} is the same for both"
+        elif not math.isnan(first):
+            yield f"{name} is higher for the {'first' if first > second else 'second'}"
     shared = found[found["shared"]].groupby("sentence", sort=False)["pll_part"].agg(["sum", "size"])
     if len(shared) == 2:
         first, second = shared["sum"]

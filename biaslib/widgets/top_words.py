@@ -1,14 +1,16 @@
-"""Explore the likeliest words at a mask."""
+"""An explorer of the likeliest words at a mask."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import ipywidgets
 
 from biaslib import plots
+from biaslib._checks import check_choice
 from biaslib._frames import concat_models
 from biaslib.io.templates import fill, slots_of
 from biaslib.metrics.word_contrast import COMPARED_BY, compare_sentences
-from biaslib.widgets._explorer import ALL, NAMED, NARROW, Answer, ModelExplorer, dropdown, text_control
+from biaslib.widgets._explorer import ALL, NAMED, NARROW, Answer, ModelExplorer, Models, dropdown, text_control
 
 
 class TopWordsExplorer(ModelExplorer):
@@ -21,11 +23,11 @@ class TopWordsExplorer(ModelExplorer):
     first, second : str
         Sentences with one ``[MASK]``, or templates with slots, ``{name}``; `second` may be empty.
     slots : mapping of str to str, optional
-        What the slots are filled with at first.
+        The first fillers of the slots.
     k : int
-        How many of the likeliest words.
+        The number of likeliest words.
     condition : {"either", "first", "second"}
-        Whose likeliest words, see `biaslib.metrics.compare_sentences`.
+        The sentence whose likeliest words are shown, see `biaslib.metrics.compare_sentences`.
     article : {"literal", "agree"}
         As in `biaslib.io.fill`.
     device, dtype : str
@@ -34,12 +36,12 @@ class TopWordsExplorer(ModelExplorer):
     Raises
     ------
     ValueError
-        If these first options are wrong.
+        If these options are invalid.
 
     Notes
     -----
-    Controls: ``model first second condition k``, and one for each slot, called like it with its braces. The frame is
-    that of `biaslib.metrics.compare_sentences`, with a column ``model``.
+    Controls: ``model first second condition k``, and one per slot, named by the slot with its braces. The frame is that
+    of `biaslib.metrics.compare_sentences`, with a column ``model``.
 
     Examples
     --------
@@ -53,20 +55,19 @@ class TopWordsExplorer(ModelExplorer):
 
     def __init__(
         self,
-        models="demo",
-        first="It is a {name} that is [MASK].",
-        second="She is a {name} who is [MASK].",
+        models: Models = "demo",
+        first: str = "It is a {name} that is [MASK].",
+        second: str = "She is a {name} who is [MASK].",
         *,
-        slots=None,
-        k=10,
-        condition="either",
-        article="literal",
-        device="auto",
-        dtype="float32",
+        slots: Mapping[str, str] | None = None,
+        k: int = 10,
+        condition: str = "either",
+        article: str = "literal",
+        device: str = "auto",
+        dtype: str = "float32",
     ):
         self._article, self._slots = article, dict(slots or {})
-        if condition not in COMPARED_BY:
-            raise ValueError(f"condition {condition!r} is unknown; known: {', '.join(COMPARED_BY)}")
+        check_choice(condition, "condition", COMPARED_BY)
         sides = zip(("either sentence", "the first sentence", "the second sentence"), COMPARED_BY, strict=True)
         controls = {
             "first": text_control("First sentence", first),
@@ -95,16 +96,10 @@ class TopWordsExplorer(ModelExplorer):
     def _answer(self, options):
         first, second = (self._filled(options[side], options) for side in ("first", "second"))
         if not first.strip():
-            raise ValueError("the first sentence is empty: write one with [MASK]")
+            raise ValueError("the first sentence is empty; write one with [MASK]")
         names = [options["model"]] if options["model"] != ALL else list(self._models)
-        by, k = options["condition"], options["k"]
+        k, by = options["k"], options["condition"]
         found = concat_models({name: compare_sentences(self._lm(name), first, second, k, by=by) for name in names})
-        notes = []
-        if found["reason"].ne("").any():
-            notes.append(f"{found['reason'].ne('').sum()} words are no entry in the other sentence")
-        longest = found.groupby("model").size().max()
-        if longest > plots.MOST_BARS:
-            notes.append(f"the figure has the first {plots.MOST_BARS} of {longest} words")
         against = f" and of “{second}”" if second.strip() else ""
         likely = ", ".join(found["word"].head(3))
         where = f"at the mask of “{first}”{against} in {', '.join(names)}"
@@ -114,8 +109,18 @@ class TopWordsExplorer(ModelExplorer):
             draw=partial(plots.top_word_bars, found, first, second),
             caption=f"Likeliest words {where}",
             alt=f"Bars of the probabilities of words {where}; first come {likely}. Numbers are in the table.",
-            notes=tuple(notes),
+            notes=tuple(_what_is_left_out(found)),
         )
 
     def _filled(self, template, options):
         return fill(template, self._article, **{slot: options[f"{{{slot}}}"] for slot in slots_of(template)})
+
+
+def _what_is_left_out(found):
+    """Say which words have no probability in the other sentence, and how many are not in the figure."""
+    n_missing = int(found["reason"].ne("").sum())
+    if n_missing:
+        yield f"{n_missing} words have no entry in the other sentence"
+    longest = found.groupby("model").size().max()
+    if longest > plots.MOST_BARS:
+        yield f"the figure shows the first {plots.MOST_BARS} of {longest} words"

@@ -1,4 +1,4 @@
-"""Explore associations over decades."""
+"""An explorer of associations over decades."""
 
 import math
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from biaslib import embeddings, io, plots
+from biaslib._checks import check_choice
 from biaslib.io.histwords import load_histwords
 from biaslib.widgets._explorer import ALL, Answer, Explorer, dropdown, text_control
 
@@ -17,19 +18,19 @@ _TREND_COLUMNS += ("missing", "reason")
 
 
 class TrendExplorer(Explorer):
-    """Explore how word sets, or two words, lie to each other over the decades.
+    """Explore how word sets, or two words, are associated over the decades.
 
     Parameters
     ----------
     decades : str, Path, mapping of int to vectors, or mapping of str to such mappings
         ``"novels"``, a folder in HistWords' format, loaded decades, or several of these by name.
     vectors : mapping of str to vectors, optional
-        Word vectors without decades, to be seen beside.
+        Word vectors without decades, shown beside them.
     contrasts : pandas.DataFrame, optional
         From `biaslib.io.read_contrasts`; by default those for old novels and those that the categorical study follows
-        through the decades.
+        over the decades.
     contrast : str, optional
-        Which contrast at first; by default the first one that has a value.
+        The first contrast; by default the first one that has a value.
     words : {"common", "available"}
         As in `biaslib.embeddings.trend`.
     n_resamples, seed : int
@@ -38,12 +39,12 @@ class TrendExplorer(Explorer):
     Raises
     ------
     ValueError
-        If these first options are wrong.
+        If these options are invalid.
 
     Notes
     -----
-    Controls: ``vectors contrast x y a b words``. The words of a set are separated by commas; they follow the contrast
-    that is chosen, and can be changed. With one word in x and one in a, and none in y and b, the measure is the cosine
+    Controls: ``vectors contrast x y a b words``. The words of a set are separated by commas; they are those of the
+    chosen contrast, and can be changed. With one word in x and one in a, and none in y and b, the measure is the cosine
     of the two, which has no interval. The frame has ``vectors decade measure value ci_low ci_high p_value n_x n_y n_a
     n_b missing reason``, with a missing decade for vectors without decades.
 
@@ -58,14 +59,14 @@ class TrendExplorer(Explorer):
 
     def __init__(
         self,
-        decades="novels",
-        vectors=None,
-        contrasts=None,
+        decades: str | Path | Mapping = "novels",
+        vectors: Mapping | None = None,
+        contrasts: pd.DataFrame | None = None,
         *,
-        contrast=None,
-        words="common",
-        n_resamples=999,
-        seed=0,
+        contrast: str | None = None,
+        words: str = "common",
+        n_resamples: int = 999,
+        seed: int = 0,
     ):
         self._decades = _decade_sets(decades)
         self._undated = dict(vectors or {})
@@ -77,10 +78,9 @@ class TrendExplorer(Explorer):
             contrasts = pd.concat([io.read_contrasts("novels"), study[study["history"]]], ignore_index=True)
         self._contrasts, self._settings = contrasts, {"n_resamples": n_resamples, "seed": seed}
         known = dict(contrasts.drop_duplicates("contrast")[["contrast", "name"]].to_numpy().tolist())
-        if contrast is not None and contrast not in known:
-            raise ValueError(f"no contrast {contrast!r}; known: {', '.join(known)}")
-        if words not in embeddings.TREND_WORDS:
-            raise ValueError(f"words {words!r} is unknown; known: {', '.join(embeddings.TREND_WORDS)}")
+        if contrast is not None:
+            check_choice(contrast, "contrast", known)
+        check_choice(words, "words", embeddings.TREND_WORDS)
         first = contrast or next((name for name in known if self._has_value(name, words)), next(iter(known)))
         self._labels, names = known, [*self._decades, *self._undated]
         sources = [*([("all vectors", ALL)] if len(names) > 1 else []), *((name, name) for name in names)]
@@ -112,7 +112,7 @@ class TrendExplorer(Explorer):
         filled = [len(sets["X"]) == 1, len(sets["A"]) == 1] if two else list(map(bool, sets.values()))
         if not all(filled):
             raise ValueError(
-                "fill X, Y, A and B for an effect size, or leave Y and B empty and write one word in X, one in A"
+                "fill in X, Y, A and B for an effect size, or one word each in X and A, and leave Y and B empty"
             )
         names = [options["vectors"]] if options["vectors"] != ALL else [*self._decades, *self._undated]
         measured = _cosines if two else partial(_effects, words=options["words"], **self._settings)
@@ -147,11 +147,13 @@ class TrendExplorer(Explorer):
 
 
 def _decade_sets(decades):
-    """Give several sets of decades by name, loading those that are named."""
+    """Return several sets of decades by name, loading those that are named."""
     if isinstance(decades, str | Path):
         return {Path(decades).name: load_histwords(decades)}
     if not isinstance(decades, Mapping) or not decades:
-        raise ValueError("decades has to be 'novels', a folder, or map decades to vectors, or names to such mappings")
+        raise ValueError(
+            "decades must be 'novels', a folder, a mapping from decades to vectors, or several of these by name"
+        )
     if not all(isinstance(name, str) for name in decades):
         return {"vectors": decades}
     return {name: found if isinstance(found, Mapping) else load_histwords(found) for name, found in decades.items()}
