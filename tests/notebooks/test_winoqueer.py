@@ -12,7 +12,7 @@ from biaslib.runs import prepare
 from biaslib.scoring import load_masked_lm
 from biaslib.studies import SCORE_COLUMNS, claims
 from biaslib.studies._claims import STATUSES
-from biaslib.training.continued import OFF_THE_SHELF
+from biaslib.training import OFF_THE_SHELF
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "winoqueer.ipynb"
