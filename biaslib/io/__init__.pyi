@@ -32,6 +32,13 @@ from .parallel import read_parallel as read_parallel
 from .prompts import first_prompts as first_prompts
 from .prompts import read_prompts as read_prompts
 from .sentences import sentence_spans as sentence_spans
+from .tables import as_numbers as as_numbers
+from .tables import can_be_cut as can_be_cut
+from .tables import iterate_column as iterate_column
+from .tables import open_parquet as open_parquet
+from .tables import read_json as read_json
+from .tables import read_table as read_table
+from .tables import table_kind as table_kind
 from .templates import by_condition as by_condition
 from .templates import expand as expand
 from .templates import fill as fill

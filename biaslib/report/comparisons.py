@@ -6,7 +6,7 @@ import pandas as pd
 
 from biaslib._checks import check_count
 from biaslib.report.comparability import ALIKE, find_cautions
-from biaslib.training.continued import OFF_THE_SHELF
+from biaslib.training.conditions import OFF_THE_SHELF
 
 _MAIN_GROUPS = ("all", OFF_THE_SHELF)
 _DIFFERENCES = ["model_1", "model_2", "value_1", "value_2", "difference", "n_1", "n_2", "run_1", "run_2", "caution"]
