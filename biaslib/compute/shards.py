@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -26,12 +26,15 @@ from typing import NamedTuple
 import pandas as pd
 
 from biaslib import __version__
+from biaslib._checks import listed
+from biaslib._files import locked, read_json, write_bytes, write_json
 from biaslib._provenance import data_fingerprint, sha256_of_file
+from biaslib._text import one_line
 from biaslib.compute.cluster import connected, each_result
 from biaslib.io.corpora import Piece
 
 _MANIFEST, _SECONDS = "manifest.json", "seconds.json"
-_OWN = re.compile(r"shard-\d{5,}\.parquet|manifest\.json|seconds\.json|\.[^/]+\.part")
+_OWN = re.compile(r"shard-\d{5,}\.parquet|manifest\.json|seconds\.json|\.part-[^/]+")
 # The manifest grows with the number of shards; writing it takes at most this share of the time.
 _SHARE_FOR_MANIFEST = 0.05
 # A worker may have several threads, but a tokenizer serves one at a time.
@@ -151,7 +154,9 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
     items, out = list(items), Path(out)
     _pyarrow()
     plan = _plan(items, identity)
-    with _locked(out):
+    out.parent.mkdir(parents=True, exist_ok=True)
+    waiting = f"waiting for another process that computes the shards in {out}"
+    with locked(out.with_name(f".{out.name}.lock"), waiting):
         place, note = _place(out, plan)
         done, damaged = _begin(place, plan)
         note = "; ".join(filter(None, [note, damaged]))
@@ -208,34 +213,6 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
     return frame
 
 
-def iterate_shards(out, *, columns=None):
-    """Read shards one at a time, for what does not fit into memory at once.
-
-    Parameters
-    ----------
-    out, columns
-        As for `read_shards`.
-
-    Yields
-    ------
-    pandas.DataFrame
-        As from `read_shards`, for each shard.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As `read_shards` does.
-
-    Examples
-    --------
-    >>> sum(len(frame) for frame in iterate_shards("scores/books"))  # doctest: +SKIP
-    """
-    for table, counts in _tables(out, columns):
-        frame = table.to_pandas()
-        frame.attrs.update(counts)
-        yield frame
-
-
 def _plan(items, identity):
     """Give what the manifest says from the start; equal plans give equal shards."""
     if not items:
@@ -260,24 +237,6 @@ def _recorded(item):
     if item is None or isinstance(item, str | int | float):
         return item
     raise TypeError(f"an item cannot be a {type(item).__name__}: give paths, numbers, texts or tuples of these")
-
-
-@contextmanager
-def _locked(out):
-    """Let one process at a time work in a folder; the lock of a process that was killed is gone with it."""
-    from filelock import FileLock, Timeout
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out.with_name(f".{out.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"waiting for another process that computes the shards in {out}", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _place(out, plan):
@@ -312,9 +271,9 @@ def _is_hidden_file(path):
 def _read_manifest(folder):
     """Read a manifest; None if there is none that can be read."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(folder / _MANIFEST)
         return manifest if _is_sound(manifest) else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -349,8 +308,7 @@ def _differences(was, plan):
 def _said(identity, name, verb):
     if name not in identity:
         return f"{verb} not given"
-    text = json.dumps(identity[name], ensure_ascii=False)
-    return f"{verb} {text if len(text) <= 80 else text[:79] + '…'}"
+    return f"{verb} {one_line(json.dumps(identity[name], ensure_ascii=False), 80)}"
 
 
 def _items_sha256(plan):
@@ -368,14 +326,14 @@ def _begin(place, plan):
                 path.unlink()
         _write_manifest(place, plan, {})
         return {}, ""
-    for part in place.glob(".*.part"):
+    for part in place.glob(".part-*"):
         part.unlink()
     records = {int(record["file"][6:-8]): record for record in manifest["shards"]}
     whole = {number: record for number, record in records.items() if _is_whole(place, record)}
     damaged = [records[number]["file"] for number in records if number not in whole]
     if not damaged:
         return whole, ""
-    return whole, f"damaged or missing, computed again: {', '.join(damaged[:5])}{', …' if len(damaged) > 5 else ''}"
+    return whole, f"damaged or missing, computed again: {listed(damaged, most=5)}"
 
 
 def _is_whole(place, record):
@@ -484,14 +442,14 @@ def _counts(attrs):
 
 def _write_shard(place, number, item, scored):
     path = place / _file_name(number)
-    _write(path, scored.content)
+    write_bytes(path, scored.content)
     sha256 = hashlib.sha256(scored.content).hexdigest()
     return {"file": path.name, "item": item, "sha256": sha256, "rows": scored.rows, "counts": scored.counts}
 
 
 def _save(place, plan, done, seconds):
     _write_manifest(place, plan, done)
-    _write(place / _SECONDS, _json(dict(sorted(seconds.items()))))
+    _write_json(place / _SECONDS, dict(sorted(seconds.items())))
 
 
 def _write_manifest(place, plan, done):
@@ -501,35 +459,19 @@ def _write_manifest(place, plan, done):
         "n_shards": len(plan["items"]),
         "shards": [done[number] for number in sorted(done)],
     }
-    _write(place / _MANIFEST, _json(manifest))
+    _write_json(place / _MANIFEST, manifest)
 
 
 def _read_seconds(place):
     try:
-        return dict(json.loads((place / _SECONDS).read_text(encoding="utf-8")))
+        return dict(read_json(place / _SECONDS))
     except (OSError, ValueError, TypeError):
         return {}
 
 
-def _json(content):
-    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _write(path, content):
-    """Write beside, then move: whatever happens, a file is there as a whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        # A full disk says not of itself which it is.
-        error.filename = error.filename or str(path)
-        raise
-    finally:
-        beside.unlink(missing_ok=True)
+def _write_json(path, content):
+    # The manifest's form, which decides whether two runs gave the same bytes.
+    write_json(path, content, indent=1, errors="surrogatepass")
 
 
 def _supersede(place, out):

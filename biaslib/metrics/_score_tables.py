@@ -1,13 +1,10 @@
 """Tables of scores: their columns, their rows by group, and the tests in them."""
 
 import math
-import re
 
 import pandas as pd
 
 from biaslib.stats.hypothesis_tests import holm
-
-_NUMBERS = re.compile(r": \d+ tokens, the model holds \d+")
 
 
 def score_column(frame, column):
@@ -29,11 +26,6 @@ def stack_by(tables):
 
 def none_if_nan(value):
     return None if math.isnan(value) else float(value)
-
-
-def count_reasons(reasons):
-    kinds = reasons[reasons != ""].map(lambda reason: _NUMBERS.sub("", reason))
-    return {str(kind): int(count) for kind, count in kinds.value_counts().items()}
 
 
 def insert_holm(table):

@@ -68,14 +68,14 @@ def unit_tokens(
     sentences = as_sentences(frame["prompt"])
     parser = scoring.load_parser(parser)
     scoring.check_k(lm, k)
-    probabilities = scoring.mask_distributions(lm, sentences, batch_tokens=batch_tokens, progress=progress)
-    reasons = scoring.why_not_scored(lm, sentences)
+    options = {"return_reasons": True, "batch_tokens": batch_tokens, "progress": progress}
+    probabilities, reasons = scoring.mask_distributions(lm, sentences, **options)
     vocabulary = describe_vocabulary(lm)
     other = _other_gender(frame)
     parts = []
     for number, sentence in enumerate(sentences):
-        if np.isnan(probabilities[number, 0]):
-            nothing = {"kept": False, "reason": reasons[number] or scoring.NOT_FINITE}
+        if reasons[number]:
+            nothing = {"kept": False, "reason": reasons[number]}
             parts.append(pd.DataFrame([nothing], index=[number]))
             continue
         best = np.argsort(-probabilities[number], kind="stable")[:k]

@@ -17,7 +17,6 @@ from biaslib import scoring
 from biaslib._checks import check_choice, check_columns
 from biaslib.io.pairs import DIRECTIONS, has_sentences, read_pairs
 from biaslib.metrics._score_tables import (
-    count_reasons,
     insert_holm,
     none_if_nan,
     score_column,
@@ -403,12 +402,13 @@ def _shared_scores(lm, different, likelihood, options):
     """Score the tokens that each pair shares."""
     sides = different[MORE].tolist(), different[LESS].tolist()
     scored = scoring.shared_pseudo_log_likelihood(lm, *sides, variant=likelihood, **options)
-    names = scored["reason"].str.replace("first: ", f"{MORE}: ").str.replace("second: ", f"{LESS}: ")
+    columns = (scored[column] for column in ("reason_first", "reason_second", "reason"))
+    why = [scoring.join_reasons({MORE: more, LESS: less}) or pair for more, less, pair in zip(*columns, strict=True)]
     return different.assign(
         score_more=scored["pll_first"].to_numpy(),
         score_less=scored["pll_second"].to_numpy(),
         n_shared=scored["n_shared"].to_numpy(),
-        reason=names.to_numpy(),
+        reason=pd.Series(why, index=different.index, dtype=object),
     )
 
 
@@ -419,8 +419,8 @@ def _sentence_scores(lm, different, metric, options):
     missing = scored[metric].isna() & (scored["reason"] == "")
     reasons = scored["reason"].mask(missing, "the model shows no attention weights").to_dict()
     why = [
-        "; ".join(f"{name}: {reasons[text]}" for name, text in zip((MORE, LESS), pair, strict=True) if reasons[text])
-        for pair in zip(different[MORE], different[LESS], strict=True)
+        scoring.join_reasons({MORE: reasons[more], LESS: reasons[less]})
+        for more, less in zip(different[MORE], different[LESS], strict=True)
     ]
     return different.assign(
         score_more=different[MORE].map(scored[metric]),
@@ -452,7 +452,7 @@ def _result(pairs, variant, seed, **how):
         stereo=none_if_nan(by_direction["score"][0]),
         antistereo=none_if_nan(by_direction["score"][1]),
         **whole,
-        left_out=count_reasons(pairs["reason"]),
+        left_out=scoring.count_reasons(pairs["reason"]),
         by_direction=by_direction,
         by_type=by_type,
         pairs=pairs,

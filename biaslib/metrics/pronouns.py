@@ -89,10 +89,8 @@ def gendered_confidence(
     found = {name: table["probability"][:, number].astype(float) for number, name in enumerate(groups)}
     found["missing"] = table["missing"][:, -1].tolist()
     found["reason"] = [
-        why or _no_entry(n_entries) or reasons[-1]
-        for why, n_entries, reasons in zip(
-            scoring.why_not_scored(lm, sentences), table["n_entries"], table["reason"], strict=True
-        )
+        why if why in scoring.SENTENCE_REASONS else _no_entry(n_entries) or why
+        for why, n_entries in zip(table["reason"][:, -1], table["n_entries"], strict=True)
     ]
     return frame.assign(**found)
 
@@ -324,7 +322,7 @@ def _compared(part, options):
     means = {f"mean_{name}": part.loc[usable, name].mean() for name in _SCORES if name in part}
     left_out = {
         "n_left_out": int((~usable).sum()),
-        "left_out": scoring.count_reasons(reasons.replace("", "no value").fillna("no value")),
+        "left_out": scoring.list_counts(reasons.replace("", "no value").fillna("no value")),
     }
     if not male.size:
         nothing = dict.fromkeys(_MEASURED, np.nan) | {"n": 0, "n_zero": 0}

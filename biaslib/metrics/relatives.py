@@ -18,7 +18,7 @@ from biaslib._frames import check_names, names_of
 from biaslib._text import MASK
 from biaslib.metrics._columns import check_absent
 from biaslib.metrics._relative_grammar import HUMAN_PRONOUNS, KIND_OF, OBJECT_PRONOUNS, PRONOUNS
-from biaslib.scoring.tokens import check_loaded, mask_positions
+from biaslib.scoring.tokens import check_loaded
 
 HUMAN_NAME = "human"
 # Sentences scored at once, so that a large corpus needs no more memory than a small one.
@@ -355,7 +355,7 @@ def sample_perplexity(
     scored = scoring.pseudo_log_likelihood(lm, sample, batch_tokens=batch_tokens, progress=progress)
     left_out = scored.loc[scored["reason"] != "", "reason"]
     usable = scored[scored["reason"] == ""]
-    reasons = scoring.count_reasons(left_out)
+    reasons = scoring.list_counts(left_out)
     if usable.empty:
         return Perplexity(np.nan, np.nan, np.nan, 0, 0, len(left_out), reasons or "no sentence was given")
     samples = (usable["pll"].to_numpy(), usable["n_tokens"].to_numpy())
@@ -391,16 +391,16 @@ def _score_in_portions(lm, sentences, batch_tokens, progress):
 
 def _score(lm, sentences, batch_tokens):
     """Give the probabilities of the pronouns in each sentence, all or none, and the reason."""
-    unfit = dict(zip(sentences, _why_unfit(lm, sentences), strict=True))
-    fit = [sentence for sentence in sentences if not unfit[sentence]]
-    scored = scoring.mask_probabilities(lm, fit, PRONOUNS, batch_tokens=batch_tokens)
-    by_sentence = (len(fit), len(PRONOUNS))
+    # One sentence with a mask of its own ends no run.
+    scored = scoring.mask_probabilities(lm, sentences, PRONOUNS, errors="reason", batch_tokens=batch_tokens)
+    by_sentence = (len(sentences), len(PRONOUNS))
     probabilities = scored["probability"].to_numpy(float).reshape(by_sentence)
     reasons = [_common_reason(of_words) for of_words in scored["reason"].to_numpy(object).reshape(by_sentence)]
-    table = pd.DataFrame(probabilities, index=fit, columns=PRONOUNS).assign(reason=np.array(reasons, dtype=object))
+    table = pd.DataFrame(probabilities, index=sentences, columns=PRONOUNS).assign(
+        reason=np.array(reasons, dtype=object)
+    )
     table.loc[table["reason"] != "", list(PRONOUNS)] = np.nan
-    table = table.reindex(sentences)
-    return table.assign(reason=table["reason"].fillna(unfit))
+    return table
 
 
 def _common_reason(reasons):
@@ -408,18 +408,6 @@ def _common_reason(reasons):
     if len(set(reasons)) == 1:
         return reasons[0]
     return "; ".join(f"{pronoun}: {reason}" for pronoun, reason in zip(PRONOUNS, reasons, strict=True) if reason)
-
-
-def _why_unfit(lm, masked):
-    """Say why sentences cannot be scored, such as one with a mask of its own: one bad sentence must not end a run."""
-    try:
-        mask_positions(lm, masked)
-    except ValueError as error:
-        if len(masked) == 1:
-            return [str(error).partition(":")[0]]
-        half = len(masked) // 2
-        return _why_unfit(lm, masked[:half]) + _why_unfit(lm, masked[half:])
-    return [""] * len(masked)
 
 
 def _kinds(pronouns):

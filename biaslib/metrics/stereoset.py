@@ -11,7 +11,6 @@ from biaslib import scoring
 from biaslib._checks import check_choice, check_columns
 from biaslib.io.pairs import CANDIDATES, blank_spans, read_stereoset
 from biaslib.metrics._score_tables import (
-    count_reasons,
     insert_holm,
     none_if_nan,
     score_column,
@@ -204,7 +203,7 @@ def stereoset_score(frame: pd.DataFrame, *, seed: int = 0) -> Stereoset:
     del whole["n_left_out"]
     whole |= {name: none_if_nan(whole[name]) for name in ("ss", "lms", "icat")}
     by_term = _by_term(items[items["reason"] == ""])
-    return Stereoset(**whole, left_out=count_reasons(items["reason"]), by_term=by_term, by_type=by_type)
+    return Stereoset(**whole, left_out=scoring.count_reasons(items["reason"]), by_term=by_term, by_type=by_type)
 
 
 def _candidate_scores(lm, texts, variant, options):

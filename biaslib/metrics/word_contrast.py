@@ -211,12 +211,10 @@ def compare_sentences(
         raise ValueError("the second sentence is empty; write one, or list the words of the first")
     scoring.check_k(lm, k)
     sentences = [first, second] if second.strip() else [first]
-    for sentence, reason in zip(sentences, scoring.why_not_scored(lm, sentences), strict=True):
+    probabilities, reasons = scoring.mask_distributions(lm, sentences, return_reasons=True, batch_tokens=batch_tokens)
+    for sentence, reason in zip(sentences, reasons, strict=True):
         if reason:
             raise ValueError(f"{reason}: {sentence!r}")
-    probabilities = scoring.mask_distributions(lm, sentences, batch_tokens=batch_tokens)
-    if not np.isfinite(probabilities).all():
-        raise ValueError(scoring.NOT_FINITE)
     orders = [np.argsort(-row, kind="stable") for row in probabilities]
     sides = [side for side in range(len(sentences)) if by in ("either", COMPARED_BY[side + 1])]
     found = {}
@@ -415,14 +413,14 @@ def _check_probabilities(values):
 def _score(lm, sentences, n_object, means, skipped, batch_tokens, progress):
     """Score some names' sentences; add (p_object, p_human) in float64 to means, or a reason to skipped."""
     flat = [sentence for group in sentences.values() for sentence in group]
-    scores = scoring.mask_distributions(lm, flat, batch_tokens=batch_tokens, progress=progress)
+    options = {"return_reasons": True, "batch_tokens": batch_tokens, "progress": progress}
+    scores, reasons = scoring.mask_distributions(lm, flat, **options)
     scores = scores.reshape(len(sentences), -1, scores.shape[1])
-    for (name, group), rows in zip(sentences.items(), scores, strict=True):
-        without_score = np.isnan(rows[:, 0])
-        if without_score.any():
-            worst = group[int(without_score.argmax())]
-            reason = scoring.why_not_scored(lm, [worst])[0] or scoring.NOT_FINITE
-            skipped[name] = f"{reason}: {worst!r}"
+    reasons = np.array(reasons, dtype=object).reshape(len(sentences), -1)
+    for (name, group), rows, why in zip(sentences.items(), scores, reasons, strict=True):
+        if why.any():
+            first = next(number for number, reason in enumerate(why) if reason)
+            skipped[name] = f"{why[first]}: {group[first]!r}"
         else:
             halves = rows[:n_object], rows[n_object:]
             means[name] = tuple(half.mean(axis=0, dtype=np.float64) for half in halves)

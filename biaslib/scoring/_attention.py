@@ -4,35 +4,42 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
-from biaslib.scoring._engine import Batch, inference_mode, probe, traits_of
+from biaslib.scoring._engine import Collector
+from biaslib.scoring._forward import Batch, Request, inference_mode
+from biaslib.scoring.models import probe, traits_of
 
 _attention_sources: WeakKeyDictionary = WeakKeyDictionary()
 
 
-class _Received:
-    """The attention that each token receives, added up layer by layer as the model runs."""
+class ReceivedAttention(Collector):
+    """The attention that each token receives, averaged over layers, heads and real queries."""
 
-    def __init__(self, reported: bool):
-        self.reported = reported
+    def __init__(self, unique: Sequence[Request], reported: bool):
+        super().__init__(unique)
+        self.options = {"output_attentions": True} if reported else {}
 
-    def start(self, attention_mask) -> None:
-        self.query = attention_mask.float()
+    def start(self, batch: Batch) -> None:
+        self.query = batch.attention_mask.float()
         self.total, self.layers = 0, 0
 
     def add(self, weights) -> None:
-        # (batch, heads, queries, keys): averaged over heads and real queries; then the weights can be freed.
+        """Add a layer's weights, (batch, heads, queries, keys), which can then be freed."""
         received = (weights.float().mean(1) * self.query[:, :, None]).sum(1)
         self.total = self.total + received / self.query.sum(1, keepdim=True)
         self.layers += 1
 
-    def mean_row(self, row: int, length: int) -> np.ndarray:
-        return (self.total[row, :length] / self.layers).cpu().numpy()
+    def see(self, output) -> None:
+        for weights in output["attentions"] if self.options else ():
+            self.add(weights)
+
+    def keep(self, numbers: Sequence[int], logits) -> None:
+        for row, number in enumerate(numbers):
+            length = len(self.unique[number].ids)
+            self.found[number] = (self.total[row, :length] / self.layers).cpu().numpy()
 
 
 @contextmanager
-def received_attention(lm):
+def received_attention(lm, unique: Sequence[Request]):
     """Listen to a model's attention, in eager mode; None where it shows no attention weights."""
     traits_of(lm)  # before anyone listens: its own forwards are no sentence's
     before = lm.model.config._attn_implementation
@@ -41,7 +48,7 @@ def received_attention(lm):
         if before != "eager":
             lm.model.set_attn_implementation("eager")
         source = _attention_source(lm)
-        received = _Received(reported=source == "reported") if source else None
+        received = ReceivedAttention(unique, reported=source == "reported") if source else None
         handles = [
             module.register_forward_hook(lambda module, inputs, output: received.add(_weights_in(output)))
             for module in (source if isinstance(source, list) else ())
@@ -106,24 +113,25 @@ def _listened(lm, batch: Batch, **options):
     return calls, output
 
 
-class _LastStates:
-    """The last layer's states of the batch that runs."""
+class LastStates(Collector):
+    """The mean of the last layer's states over the places read."""
 
-    def keep(self, module, inputs, output) -> None:
+    reads_states = True
+
+    def listen(self, module, inputs, output) -> None:
         self.states = output[0]
 
-    def mean_row(self, row: int, places: Sequence[int]) -> np.ndarray:
-        return self.states[row, places[0] : places[-1] + 1].float().mean(0).cpu().numpy()
+    def keep(self, numbers: Sequence[int], logits) -> None:
+        for row, number in enumerate(numbers):
+            read = self.unique[number].read
+            self.found[number] = self.states[row, read[0] : read[-1] + 1].float().mean(0).cpu().numpy()
 
 
 @contextmanager
-def last_states(lm, wanted: bool):
-    """Listen to the encoder's output, before it is cut down to the places read; None where it is not wanted."""
-    if not wanted:
-        yield None
-        return
-    states = _LastStates()
-    handle = lm.model.base_model.register_forward_hook(states.keep)
+def last_states(lm, unique: Sequence[Request]):
+    """Listen to the encoder's output, before it is cut down to the places read."""
+    states = LastStates(unique)
+    handle = lm.model.base_model.register_forward_hook(states.listen)
     try:
         yield states
     finally:

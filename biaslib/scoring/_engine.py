@@ -1,98 +1,56 @@
 """Requests for probabilities, merged, sorted and answered in batches of forwards."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
-import pandas as pd
 
-from biaslib._text import MASK
+from biaslib._checks import check_count
+from biaslib.scoring._forward import Batch, Request, forward, inference_mode, make_batch
 from biaslib.scoring._packed import packed_linear_layers
-from biaslib.scoring.tokens import Encoded
+from biaslib.scoring.models import traits_of
 
 BATCH_TOKENS = {"cpu": 1_024, "mps": 8_192, "cuda": 32_768}
 LOGITS_AT_ONCE = 2**25
-NOT_FINITE = "the model's output is not a finite number"
-_traits: WeakKeyDictionary = WeakKeyDictionary()
-
-
-class Request(NamedTuple):
-    """One forward: ids, places to mask, and for each place read the entries whose probability is wanted."""
-
-    ids: tuple[int, ...]
-    masked: tuple[int, ...]
-    read: tuple[int, ...]
-    wanted: tuple[tuple[int, ...], ...]
-
-
-class Traits(NamedTuple):
-    """What a model allows: its head run at single places (gathered where), sentences of several lengths in a batch."""
-
-    gathers: str
-    pads: bool
-
-
-class Batch(NamedTuple):
-    """Padded ids and their mask, as tensors, and (row, place) of every position to read."""
-
-    ids: object
-    attention_mask: object
-    rows: object
-    places: object
-
-
-def reason_not_scored(lm, item: Encoded, *, unmasked: bool = False) -> str:
-    """Say why a sentence cannot be scored; "" if it can."""
-    own = item.ids[item.first : item.last]
-    if len(item.ids) > lm.max_tokens:
-        return f"too long: {len(item.ids)} tokens, the model holds {lm.max_tokens}"
-    if not own:
-        return "empty"
-    if unmasked and lm.tokenizer.mask_token_id in own:
-        return f"{MASK} in a sentence to be scored whole"
-    written = [token_id for token_id in own if token_id != lm.tokenizer.mask_token_id]
-    if written and all(token_id == lm.tokenizer.unk_token_id for token_id in written):
-        return "only unknown tokens"
-    return ""
-
-
-def count_reasons(reasons: pd.Series) -> str:
-    """Say how often each kind of reason stands there ("2 too long, 1 empty"); "" for none."""
-    kinds = reasons.str.partition(":")[0] if len(reasons) else reasons
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.value_counts().items())
 
 
 def log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) -> list[list[np.ndarray]]:
     """Answer requests in their order: for each place read, the log-probabilities of the entries wanted."""
     unique, index = deduplicate(lm, requests)
-    scored = log_probabilities_of_different(lm, unique, batch_tokens, progress)
-    return [[scored[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index]
+    scored = LogProbabilities(unique)
+    forward_all(lm, unique, [scored], batch_tokens=batch_tokens, progress=progress)
+    return [[scored.found[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index]
 
 
-def log_probabilities_of_different(
-    lm, unique, batch_tokens, progress, *, received=None, attention=None, states=None, means=None
-):
-    """Answer different requests; with `received` and `states`, also keep attention received and mean last states."""
-    answers: list = [None] * len(unique)
+class Collector:
+    """What is read out of each batch: one subclass per kind, with an answer in `found` for each request."""
 
-    def keep(numbers, logits):
-        spots = [entries for number in numbers for entries in unique[number].wanted]
-        values = _wanted_log_probabilities(logits, spots)
-        start = 0
-        for row, number in enumerate(numbers):
-            stop = start + len(unique[number].read)
-            answers[number] = values[start:stop]
-            start = stop
-            if received is not None:
-                attention[number] = received.mean_row(row, len(unique[number].ids))
-            if states is not None:
-                means[number] = states.mean_row(row, unique[number].read)
+    # Further arguments of the model's forward, and whether the last layer has to give the states of all places.
+    options: Mapping = MappingProxyType({})
+    reads_states = False
 
-    options = {"batch_tokens": batch_tokens, "progress": progress, "received": received}
-    forward_all(lm, unique, keep, whole_states=states is not None, **options)
-    return answers
+    def __init__(self, unique: Sequence[Request]):
+        self.unique = unique
+        self.found: list = [None] * len(unique)
+
+    def start(self, batch: Batch) -> None:
+        """Prepare for a batch that is about to run."""
+
+    def see(self, output) -> None:
+        """Take what is wanted of the model's output, which is freed then."""
+
+    def keep(self, numbers: Sequence[int], logits) -> None:
+        """Answer the requests of a batch; `logits` are those at the places read, in float32."""
+        raise NotImplementedError
+
+
+class LogProbabilities(Collector):
+    """At each place read, the log-probabilities of the entries wanted."""
+
+    def keep(self, numbers: Sequence[int], logits) -> None:
+        values = iter(_wanted_log_probabilities(logits, [spot for n in numbers for spot in self.unique[n].wanted]))
+        for number in numbers:
+            self.found[number] = [next(values) for _ in self.unique[number].read]
 
 
 def _wanted_log_probabilities(logits, spots: Sequence[Sequence[int]]) -> list[np.ndarray]:
@@ -144,16 +102,23 @@ def invert(index, n: int) -> list[list[int]]:
     return rows_of
 
 
-def forward_all(lm, unique, keep: Callable, *, batch_tokens, progress, received=None, whole_states=False) -> None:
-    """Run the model over all requests and hand `keep` the float32 logits at the places read."""
+def forward_all(lm, unique, collectors: Sequence[Collector], *, batch_tokens, progress) -> None:
+    """Run the model over all requests, and hand each collector what it gives."""
     gathers = traits_of(lm).gathers
-    if gathers and whole_states:
+    if gathers and any(collector.reads_states for collector in collectors):
         gathers = "encoder"  # the last layer has to give the states of all places
+    options = {name: value for collector in collectors for name, value in collector.options.items()}
 
     def score(batch, numbers):
-        if received is not None:
-            received.start(batch.attention_mask)
-        keep(numbers, _logits_at(lm, batch, gathers, received).float())
+        for collector in collectors:
+            collector.start(batch)
+        output, logits = forward(lm, batch, gathers, **options)
+        for collector in collectors:
+            collector.see(output)
+        del output
+        logits = logits.float()
+        for collector in collectors:
+            collector.keep(numbers, logits)
 
     with inference_mode(lm):
         logits = "read" if gathers else "all"
@@ -179,7 +144,7 @@ def _score_halving(lm, unique, numbers: list[int], score: Callable) -> None:
     import torch
 
     try:
-        score(_batch(lm, [unique[n] for n in numbers]), numbers)
+        score(make_batch(lm, [unique[n] for n in numbers]), numbers)
         return
     except torch.OutOfMemoryError:
         if len(numbers) == 1:
@@ -193,10 +158,9 @@ def _score_halving(lm, unique, numbers: list[int], score: Callable) -> None:
 
 
 def _batch_limit(lm, batch_tokens: int | None) -> int:
-    limit = BATCH_TOKENS[lm.device.partition(":")[0]] if batch_tokens is None else batch_tokens
-    if limit < 1:
-        raise ValueError(f"batch_tokens is {batch_tokens}: take a positive number of tokens")
-    return limit
+    if batch_tokens is None:
+        return BATCH_TOKENS[lm.device.partition(":")[0]]
+    return check_count(batch_tokens, "batch_tokens")
 
 
 def _batches(lm, unique, limit: int, logits) -> Iterator[list[int]]:
@@ -217,117 +181,3 @@ def _batches(lm, unique, limit: int, logits) -> Iterator[list[int]]:
         read += more
     if batch:
         yield batch
-
-
-def _batch(lm, requests: Sequence[Request]) -> Batch:
-    import torch
-
-    width = max(len(request.ids) for request in requests)
-    ids = np.full((len(requests), width), pad_id(lm), dtype=np.int64)
-    attention_mask = np.zeros((len(requests), width), dtype=np.int64)
-    for row, request in enumerate(requests):
-        ids[row, : len(request.ids)] = request.ids
-        ids[row, list(request.masked)] = lm.tokenizer.mask_token_id
-        attention_mask[row, : len(request.ids)] = 1
-    rows = [row for row, request in enumerate(requests) for _ in request.read]
-    places = [place for request in requests for place in request.read]
-    return Batch(*(torch.as_tensor(part, device=lm.device) for part in (ids, attention_mask, rows, places)))
-
-
-def pad_id(lm) -> int:
-    candidates = (lm.tokenizer.pad_token_id, getattr(lm.model.config, "pad_token_id", None), 0)
-    return next(candidate for candidate in candidates if candidate is not None)
-
-
-@contextmanager
-def inference_mode(lm):
-    """Score in evaluation mode without gradients, and leave the model's mode as it was."""
-    import torch
-
-    modes = {module: module.training for module in lm.model.modules()}
-    lm.model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
-
-
-def _logits_at(lm, batch: Batch, gathers: str, received=None):
-    """Return logits at the places read, shape (places, |V|)."""
-    options = {"output_attentions": True} if received is not None and received.reported else {}
-    with gathering(lm, batch, gathers) if gathers else nullcontext():
-        output = lm.model(input_ids=batch.ids, attention_mask=batch.attention_mask, **options)
-    for weights in output["attentions"] if options else ():
-        received.add(weights)
-    return output.logits[:, 0] if gathers else output.logits[batch.rows, batch.places]
-
-
-@contextmanager
-def gathering(lm, batch: Batch, where: str):
-    """Let the encoder, or already its last layer's feed-forward part, go on with the places read alone."""
-
-    def from_encoder(module, inputs, output):
-        output["last_hidden_state"] = output["last_hidden_state"][batch.rows, batch.places][:, None]
-        return output
-
-    def from_attention(module, inputs, output):
-        return output[0][batch.rows, batch.places][:, None], *output[1:]
-
-    if where == "last attention":
-        handle = lm.model.base_model.encoder.layer[-1].attention.register_forward_hook(from_attention)
-    else:
-        handle = lm.model.base_model.register_forward_hook(from_encoder)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-def traits_of(lm) -> Traits:
-    """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
-    if lm.model not in _traits:
-        with inference_mode(lm):
-            _traits[lm.model] = Traits(_gathers(lm), _pads(lm))
-    return _traits[lm.model]
-
-
-def probe(lm, *lengths: int) -> Batch:
-    """Make a batch of some of the vocabulary's entries, the second place of each row to be read."""
-    padding = pad_id(lm)
-    entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != padding]
-    rows = [
-        tuple(entries[(7 * place + n) % len(entries)] for place in range(length)) for n, length in enumerate(lengths)
-    ]
-    return _batch(lm, [Request(row, (), (1,), ()) for row in rows])
-
-
-def _alike(lm, one, other) -> bool:
-    import torch
-
-    tolerance = 1e-4 if lm.dtype in ("float32", "float64") else 5e-2
-    return one.shape == other.shape and torch.allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
-def _gathers(lm) -> str:
-    """Tell how early single places give the same as whole sentences: "last attention", "encoder", or "" (nowhere)."""
-    if lm.model.base_model is lm.model:
-        return ""
-    batch = probe(lm, 5, 3)
-    full = _logits_at(lm, batch, gathers="")
-    found = ""
-    for where in ("encoder", "last attention"):
-        try:
-            if not _alike(lm, full, _logits_at(lm, batch, gathers=where)):
-                break
-        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-            break
-        found = where
-    return found
-
-
-def _pads(lm) -> bool:
-    """Whether a sentence scores the same beside a longer one; not so where padding takes part (FNet)."""
-    alone = _logits_at(lm, probe(lm, 4), gathers="")
-    return _alike(lm, alone, _logits_at(lm, probe(lm, 4, 11), gathers="")[:1])

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from biaslib.scoring._engine import Request
+from biaslib.scoring._forward import Request
+from biaslib.scoring.reasons import NO_TOKEN_IN_PART, UNKNOWN_IN_PART
 from biaslib.scoring.token_scores import later_pieces
 from biaslib.scoring.tokens import Encoded
 
@@ -31,9 +32,9 @@ def _touches(offset: tuple[int, int], span: tuple[int, int]) -> bool:
 
 def span_reason(lm, item: Encoded, places: Sequence[Sequence[int]]) -> str:
     if not places or not all(places):
-        return "no token in the part"
+        return NO_TOKEN_IN_PART
     unknown = any(item.ids[place] == lm.tokenizer.unk_token_id for span in places for place in span)
-    return "unknown token in the part" if unknown else ""
+    return UNKNOWN_IN_PART if unknown else ""
 
 
 def span_requests(ids: Sequence[int], places: Sequence[Sequence[int]], variant: str, words) -> list[Request]:

@@ -1,24 +1,33 @@
 """Probabilities at the mask of a sentence."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from biaslib._checks import as_sentences, as_words
-from biaslib.scoring._engine import (
-    NOT_FINITE,
-    Request,
-    deduplicate,
-    forward_all,
-    invert,
-    log_probabilities,
-    reason_not_scored,
+from biaslib._checks import as_sentences, as_words, check_count, check_text
+from biaslib.scoring._engine import Collector, deduplicate, forward_all, invert, log_probabilities
+from biaslib.scoring._forward import Request
+from biaslib.scoring.reasons import NO_WORD, NOT_FINITE
+from biaslib.scoring.tokens import (
+    Masked,
+    check_loaded,
+    describe_vocabulary,
+    locate_masks,
+    readable_in_place,
+    resolve_at_masks,
 )
-from biaslib.scoring.tokens import describe_vocabulary, encode, mask_positions, readable_in_place, resolve_in_sentences
 
 
-def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
+def mask_distributions(
+    lm,
+    sentences: Sequence[str],
+    *,
+    return_reasons: bool = False,
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> np.ndarray | tuple[np.ndarray, list[str]]:
     """Compute the probability of every vocabulary entry at the mask of each sentence.
 
     Parameters
@@ -26,39 +35,71 @@ def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False) -> n
     lm : MaskedLM
     sentences : sequence of str
         Each with exactly one ``[MASK]``.
+    return_reasons : bool
+        Whether to say, too, why a sentence has no probabilities.
     batch_tokens : int, optional
-        Tokens in a batch, padding included; by default what suits the device.
+        Tokens per batch, padding included; by default what suits the device.
     progress : bool
 
     Returns
     -------
-    ndarray of float32, shape (n, |V|)
+    distributions : ndarray of float32, shape (n, |V|)
         Softmax over the whole vocabulary. A row of NaN where a sentence is over the model's limit or all of its
         tokens are unknown.
+    reasons : list of str
+        Only if `return_reasons`: for each sentence ``""`` or why its row is NaN, one of `REASONS`.
 
     Raises
     ------
     ValueError
-        If a sentence has not exactly one mask; it names the sentence.
+        If a sentence does not contain exactly one mask; the message names the sentence.
+
+    Examples
+    --------
+    >>> from biaslib.scoring import load_masked_lm
+    >>> mask_distributions(load_masked_lm("demo"), ["[MASK] is a nurse."]).shape
+    (1, 30522)
     """
-    encoded, positions = mask_positions(lm, as_sentences(sentences))
-    reasons = [reason_not_scored(lm, item) for item in encoded]
-    usable = [number for number, reason in enumerate(reasons) if not reason]
-    requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), ((),)) for n in usable]
-    distributions = np.full((len(encoded), lm.vocabulary_size), np.nan, dtype=np.float32)
-    unique, index = deduplicate(lm, requests)
-    rows_of = invert(index, len(unique))
-
-    def keep(numbers, logits):
-        probabilities = logits.softmax(-1).cpu().numpy()
-        for number, row in zip(numbers, probabilities, strict=True):
-            distributions[[usable[n] for n in rows_of[number]]] = row
-
-    forward_all(lm, unique, keep, batch_tokens=batch_tokens, progress=progress)
-    return distributions
+    masked = locate_masks(lm, as_sentences(sentences))
+    usable = [number for number, reason in enumerate(masked.reasons) if not reason]
+    unique, index = deduplicate(lm, [_at_mask(masked, number, ()) for number in usable])
+    distributions = np.full((len(masked.encoded), lm.vocabulary_size), np.nan, dtype=np.float32)
+    rows_of = [[usable[row] for row in rows] for rows in invert(index, len(unique))]
+    collector = _Distributions(unique, distributions, rows_of)
+    forward_all(lm, unique, [collector], batch_tokens=batch_tokens, progress=progress)
+    if not return_reasons:
+        return distributions
+    without = np.isnan(distributions[:, 0])
+    return distributions, [why or (NOT_FINITE if nan else "") for why, nan in zip(masked.reasons, without, strict=True)]
 
 
-def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=None, progress=False) -> pd.DataFrame:
+class _Distributions(Collector):
+    """The whole softmax at the one place read, written into the rows that each request answers."""
+
+    def __init__(self, unique: Sequence[Request], distributions: np.ndarray, rows_of: Sequence[Sequence[int]]):
+        super().__init__(unique)
+        self.distributions, self.rows_of = distributions, rows_of
+
+    def keep(self, numbers: Sequence[int], logits) -> None:
+        for number, probabilities in zip(numbers, logits.softmax(-1).cpu().numpy(), strict=True):
+            self.distributions[self.rows_of[number]] = probabilities
+
+
+def _at_mask(masked: Masked, number: int, wanted: Sequence[int]) -> Request:
+    place = masked.places[number]
+    return Request(masked.encoded[number].ids, (place,), (place,), (tuple(wanted),))
+
+
+def mask_probabilities(
+    lm,
+    sentences: Sequence[str],
+    words: Sequence[str],
+    *,
+    cases: Sequence[str] = ("as_is",),
+    errors: str = "raise",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
     """Compute the probability of words at the mask of each sentence, in place.
 
     Parameters
@@ -69,19 +110,21 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
     words : sequence of str
     cases : sequence of {"as_is", "lower", "title"}
         Spellings that count as the word (see :func:`biaslib.scoring.resolve_words`).
+    errors : {"raise", "reason"}
+        Whether a sentence without exactly one mask raises ValueError or has no probability, with the reason.
     batch_tokens, progress
         As for :func:`mask_distributions`.
 
     Returns
     -------
     DataFrame
-        A row a sentence and word: sentence_id, sentence, word, probability (the sum over the word's different
-        entries), reason ("" or why there is no probability).
+        One row per sentence and word: sentence_id, sentence, word, probability (the sum over the word's different
+        entries), reason ("" or why there is no probability, see `REASONS`).
 
     Raises
     ------
     ValueError
-        If a sentence has not exactly one mask, or a case is unknown.
+        If a case is unknown, or a sentence does not contain exactly one mask.
 
     Examples
     --------
@@ -92,14 +135,24 @@ def mask_probabilities(lm, sentences, words, *, cases=("as_is",), batch_tokens=N
     """
     sentences, words = as_sentences(sentences), as_words(words)
     alone = {word: [word] for word in words}
-    scored = group_probabilities(lm, sentences, alone, cases=cases, batch_tokens=batch_tokens, progress=progress)
+    options = {"cases": cases, "errors": errors, "batch_tokens": batch_tokens, "progress": progress}
+    scored = group_probabilities(lm, sentences, alone, **options)
     row_of = {word: row for row, word in enumerate(alone)}
     rows = [number * len(alone) + row_of[word] for number in range(len(sentences)) for word in words]
     scored = scored.rename(columns={"group": "word"}).iloc[rows].reset_index(drop=True)
     return scored[["sentence_id", "sentence", "word", "probability", "reason"]]
 
 
-def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens=None, progress=False) -> pd.DataFrame:
+def group_probabilities(
+    lm,
+    sentences: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    cases: Sequence[str] = ("as_is",),
+    errors: str = "raise",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
     """Compute the probability that falls on groups of words at the mask of each sentence, in place.
 
     Parameters
@@ -111,20 +164,23 @@ def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens
         The words of each group; groups may share words.
     cases : sequence of {"as_is", "lower", "title"}
         Spellings that count as the word (see :func:`biaslib.scoring.resolve_words`).
+    errors : {"raise", "reason"}
+        Whether a sentence without exactly one mask raises ValueError or has no probability, with the reason.
     batch_tokens, progress
         As for :func:`mask_distributions`.
 
     Returns
     -------
     DataFrame
-        A row a sentence and group: sentence_id, sentence, group, probability (the sum, in float64, over the
+        One row per sentence and group: sentence_id, sentence, group, probability (the sum, in float64, over the
         different entries of the group's words: one that several words or spellings lead to counts once), n_entries,
-        missing (the words without an entry, separated by commas), reason ("" or why there is no probability).
+        missing (the words without an entry, separated by commas), reason ("" or why there is no probability: what is
+        wrong with the sentence, one of `SENTENCE_REASONS`, else why the group's words have no entry).
 
     Raises
     ------
     ValueError
-        If a sentence has not exactly one mask, or a case is unknown.
+        If a case is unknown, or a sentence does not contain exactly one mask.
 
     Examples
     --------
@@ -137,13 +193,12 @@ def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens
     sentences = as_sentences(sentences)
     groups = {group: as_words(words) for group, words in groups.items()}
     all_words = list(dict.fromkeys(word for words in groups.values() for word in words))
-    resolved = resolve_in_sentences(lm, sentences, all_words, cases=cases)
-    encoded, positions = mask_positions(lm, sentences)
-    entries, why = _entries_of(resolved)
-    reasons = [reason_not_scored(lm, item) for item in encoded]
+    masked = locate_masks(lm, sentences, errors=errors)
+    reasons = masked.reasons
+    entries, why = _entries_of(resolve_at_masks(lm, sentences, masked, all_words, cases=cases))
     wanted = [tuple(dict.fromkeys(i for word in all_words for i in entries[n, word])) for n in range(len(sentences))]
     usable = [n for n, reason in enumerate(reasons) if not reason and wanted[n]]
-    requests = [Request(encoded[n].ids, (positions[n],), (positions[n],), (wanted[n],)) for n in usable]
+    requests = [_at_mask(masked, n, wanted[n]) for n in usable]
     scored = dict(zip(usable, log_probabilities(lm, requests, batch_tokens, progress), strict=True))
     rows = []
     for number, sentence in enumerate(sentences):
@@ -151,7 +206,7 @@ def group_probabilities(lm, sentences, groups, *, cases=("as_is",), batch_tokens
         for group, words in groups.items():
             ids = dict.fromkeys(i for word in words for i in entries[number, word])
             missing = [word for word in dict.fromkeys(words) if not entries[number, word]]
-            no_entry = "; ".join(dict.fromkeys(why[number, word] for word in missing)) or "no word"
+            no_entry = "; ".join(dict.fromkeys(why[number, word] for word in missing)) or NO_WORD
             reason = reasons[number] or ("" if ids else no_entry)
             probability = math.fsum(of_entry[i] for i in ids) if not reason else math.nan
             reason = reason or ("" if math.isfinite(probability) else NOT_FINITE)
@@ -179,15 +234,19 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If `k` is out of range, or the sentence has not exactly one mask or cannot be scored.
+        If `k` is out of range, or the sentence does not contain exactly one mask or cannot be scored.
+
+    Examples
+    --------
+    >>> from biaslib.scoring import load_masked_lm
+    >>> top_words(load_masked_lm("demo"), "I would like a cup of [MASK].", k=3).word.tolist()
+    ['tea', 'wine', 'coffee']
     """
-    if not isinstance(sentence, str):
-        raise TypeError(f"sentence is a {type(sentence).__name__}: give one text")
-    encoded = encode(lm, [sentence])
+    check_text(sentence, "sentence")
     check_k(lm, k)
-    probabilities = mask_distributions(lm, [sentence])[0]
-    if np.isnan(probabilities[0]):
-        raise ValueError(f"{reason_not_scored(lm, encoded[0])}: {sentence!r}")
+    (probabilities,), (reason,) = mask_distributions(lm, [sentence], return_reasons=True)
+    if reason:
+        raise ValueError(f"{reason}: {sentence!r}")
     best = np.argsort(-probabilities, kind="stable")[:k]
     return pd.DataFrame(
         {
@@ -199,10 +258,10 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     )
 
 
-def check_k(lm, k) -> None:
-    """Refuse a number of likeliest entries that the vocabulary does not have."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= lm.vocabulary_size:
-        raise ValueError(f"k is {k!r}: take a whole number from 1 to {lm.vocabulary_size}, the vocabulary's size")
+def check_k(lm, k: int) -> None:
+    """Raise ValueError if `k`, a number of likeliest entries, is not a whole number from 1 to the vocabulary's size."""
+    check_loaded(lm)
+    check_count(k, "k", most=lm.vocabulary_size)
 
 
 def _entries_of(resolved: pd.DataFrame) -> tuple[dict, dict]:

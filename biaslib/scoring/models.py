@@ -9,17 +9,20 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from biaslib._checks import check_choice
 from biaslib._files import DATA
 from biaslib._text import one_line
+from biaslib.scoring._forward import Batch, Request, forward, inference_mode, make_batch, pad_id
 
 DEMO_FOLDER = DATA / "demo_mlm"
 _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures")
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 UNLIMITED_TOKENS = 1_000_000
 HEADS = ("keep", "new")
+_traits: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class ModelError(ValueError):
@@ -77,6 +80,13 @@ class MaskedLM:
             # The embedded model says so itself, under whatever name: it supports no finding about others.
             "for_trying_out": bool(getattr(self.model.config, "for_trying_out", False)),
         }
+
+
+class Traits(NamedTuple):
+    """What a model allows: its head run at single places (gathered where), sentences of several lengths in a batch."""
+
+    gathers: str
+    pads: bool
 
 
 def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None, head="keep") -> MaskedLM:
@@ -183,6 +193,54 @@ def _cpu_has_bfloat16() -> bool:
 
     capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") or capabilities.get("bf16"))
+
+
+def traits_of(lm) -> Traits:
+    """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
+    if lm.model not in _traits:
+        with inference_mode(lm):
+            _traits[lm.model] = Traits(_gathers(lm), _pads(lm))
+    return _traits[lm.model]
+
+
+def probe(lm, *lengths: int) -> Batch:
+    """Make a batch of some of the vocabulary's entries, the second place of each row to be read."""
+    padding = pad_id(lm)
+    entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != padding]
+    rows = [
+        tuple(entries[(7 * place + n) % len(entries)] for place in range(length)) for n, length in enumerate(lengths)
+    ]
+    return make_batch(lm, [Request(row, (), (1,), ()) for row in rows])
+
+
+def _alike(lm, one, other) -> bool:
+    import torch
+
+    tolerance = 1e-4 if lm.dtype in ("float32", "float64") else 5e-2
+    return one.shape == other.shape and torch.allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def _gathers(lm) -> str:
+    """Tell how early single places give the same as whole sentences: "last attention", "encoder", or "" (nowhere)."""
+    if lm.model.base_model is lm.model:
+        return ""
+    batch = probe(lm, 5, 3)
+    full = forward(lm, batch)[1]
+    found = ""
+    for where in ("encoder", "last attention"):
+        try:
+            if not _alike(lm, full, forward(lm, batch, where)[1]):
+                break
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
+            break
+        found = where
+    return found
+
+
+def _pads(lm) -> bool:
+    """Whether a sentence scores the same beside a longer one; not so where padding takes part (FNet)."""
+    alone = forward(lm, probe(lm, 4))[1]
+    return _alike(lm, alone, forward(lm, probe(lm, 4, 11))[1][:1])
 
 
 def check_name(name) -> None:

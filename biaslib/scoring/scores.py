@@ -12,19 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from biaslib._checks import as_sentences
-from biaslib.scoring._engine import (
-    NOT_FINITE,
-    Request,
-    count_reasons,
-    deduplicate,
-    inference_mode,
-    invert,
-    log_probabilities,
-    reason_not_scored,
-    run_batches,
-)
+from biaslib._checks import check_choice
+from biaslib.scoring._engine import deduplicate, invert, log_probabilities, run_batches
+from biaslib.scoring._forward import Request, inference_mode
 from biaslib.scoring._spans import PLL_VARIANTS, SPAN_VARIANTS, span_places, span_reason, span_requests
+from biaslib.scoring.reasons import NO_SHARED_TOKEN, NOT_FINITE, join_reasons, list_counts
 from biaslib.scoring.token_scores import (
     later_pieces,
     shared_places,
@@ -33,7 +25,7 @@ from biaslib.scoring.token_scores import (
     unmasked_tokens,
     word_numbers,
 )
-from biaslib.scoring.tokens import encode, mask_positions
+from biaslib.scoring.tokens import encode, reason_not_scored
 
 
 def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=None, progress=False) -> pd.DataFrame:
@@ -59,7 +51,7 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     ValueError
         If the variant is unknown, or the tokenizer cannot tell the pieces of a word.
     """
-    _check_variant(variant, PLL_VARIANTS)
+    check_choice(variant, "variant", PLL_VARIANTS)
     index = _index_of(sentences)
     sentences, encoded, reasons, usable = to_score_whole(lm, sentences)
     words = word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" else None
@@ -98,11 +90,11 @@ def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> fl
     """
     frame = pseudo_log_likelihood(lm, sentences, batch_tokens=batch_tokens, progress=progress)
     scored = frame[frame.reason == ""]
-    left_out = frame.reason[frame.reason != ""]
+    left_out = list_counts(frame.reason)
     if len(scored) == 0:
-        raise ValueError(f"no sentence could be scored: {count_reasons(left_out) or 'none was given'}")
-    if len(left_out):
-        warnings.warn(f"{len(left_out)} of {len(frame)} sentences left out: {count_reasons(left_out)}", stacklevel=2)
+        raise ValueError(f"no sentence could be scored: {left_out or 'none was given'}")
+    if left_out:
+        warnings.warn(f"{len(frame) - len(scored)} of {len(frame)} sentences left out: {left_out}", stacklevel=2)
     return float(np.exp(-scored.pll.sum() / scored.n_tokens.sum()))
 
 
@@ -124,27 +116,25 @@ def shared_pseudo_log_likelihood(
     Returns
     -------
     DataFrame
-        pair_id, pll_first, pll_second, n_shared (tokens), reason ("" or why there is no score).
+        pair_id, pll_first, pll_second, n_shared (tokens), reason ("" or why there is no score), reason_first and
+        reason_second (what of it is about one of the sentences).
 
     Raises
     ------
     ValueError
         If the two are not of one length, the variant is unknown, or the tokenizer cannot tell the pieces of a word.
     """
-    _check_variant(variant, PLL_VARIANTS)
+    check_choice(variant, "variant", PLL_VARIANTS)
     index, sides = _index_of(first), two_sides(first, second)
     encoded = [encode(lm, side) for side in sides]
     words = [word_numbers(lm, *side) for side in zip(sides, encoded, strict=True)] if variant != "original" else None
+    of_side = [[reason_not_scored(lm, item, unmasked=True) for item in side] for side in encoded]
     requests, owners, shared, reasons = [], [], [], []
     for n, pair in enumerate(zip(*encoded, strict=True)):
         spans = shared_places(*pair)
         shared.append(len(spans))
-        why = [
-            f"{name}: {reason}"
-            for name, item in zip(("first", "second"), pair, strict=True)
-            if (reason := reason_not_scored(lm, item, unmasked=True))
-        ]
-        reasons.append("; ".join(why) or ("" if spans else "no shared token"))
+        why = join_reasons({"first": of_side[0][n], "second": of_side[1][n]})
+        reasons.append(why or ("" if spans else NO_SHARED_TOKEN))
         if reasons[-1]:
             continue
         for places in spans:
@@ -164,6 +154,8 @@ def shared_pseudo_log_likelihood(
             "pll_second": pll[:, 1],
             "n_shared": np.array(shared, dtype=int),
             "reason": pd.Series(reasons, dtype=object),
+            "reason_first": pd.Series(of_side[0], dtype=object),
+            "reason_second": pd.Series(of_side[1], dtype=object),
         }
     )
     return frame if index is None else frame.set_axis(index)
@@ -206,7 +198,7 @@ def masked_span_likelihood(
     >>> frame[["log_probability", "n_span_tokens"]].round(2).values.tolist()
     [[-1.07, 1.0]]
     """
-    _check_variant(variant, SPAN_VARIANTS)
+    check_choice(variant, "variant", SPAN_VARIANTS)
     index = _index_of(sentences)
     sentences, encoded, reasons, _ = to_score_whole(lm, sentences)
     if len(spans) != len(sentences):
@@ -334,11 +326,6 @@ def unmasked_likelihood_and_vectors(
     return _unmasked(lm, sentences, batch_tokens, progress, with_vectors=True)
 
 
-def why_not_scored(lm, sentences) -> list[str]:
-    """Say for each masked sentence why it cannot be scored; "" if it can."""
-    return [reason_not_scored(lm, item) for item in mask_positions(lm, as_sentences(sentences))[0]]
-
-
 def _index_of(sentences):
     """Keep the index of a Series, so that scores go back to the rows that the sentences came from."""
     return sentences.index if isinstance(sentences, pd.Series) else None
@@ -361,11 +348,6 @@ def _sentence_frame(lm, sentences, encoded, reasons, index, **scores) -> pd.Data
         }
     )
     return frame if index is None else frame.set_axis(index)
-
-
-def _check_variant(variant: str, known: Sequence[str]) -> None:
-    if variant not in known:
-        raise ValueError(f"unknown variant {variant!r}: use one of {', '.join(known)}")
 
 
 def _sums(n: int, owners: Sequence[int], scored, usable: Sequence[int]) -> np.ndarray:

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -11,15 +12,10 @@ import pandas as pd
 from biaslib._checks import as_sentences
 from biaslib._text import MASK
 from biaslib.scoring._attention import last_states, received_attention
-from biaslib.scoring._engine import (
-    NOT_FINITE,
-    Request,
-    deduplicate,
-    log_probabilities,
-    log_probabilities_of_different,
-    reason_not_scored,
-)
-from biaslib.scoring.tokens import Encoded, encode
+from biaslib.scoring._engine import LogProbabilities, deduplicate, forward_all, log_probabilities
+from biaslib.scoring._forward import Request
+from biaslib.scoring.reasons import NOT_FINITE
+from biaslib.scoring.tokens import Encoded, encode, reason_not_scored
 
 
 def token_likelihoods(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
@@ -180,17 +176,20 @@ def unmasked_tokens(lm, encoded, usable, batch_tokens, progress, *, with_vectors
         places = tuple(range(item.first, item.last))
         requests.append(Request(item.ids, (), places, tuple((item.ids[place],) for place in places)))
     unique, answers = deduplicate(lm, requests)
-    attention: dict[int, np.ndarray] = {}
-    means: dict[int, np.ndarray] = {}
-    with received_attention(lm) as received, last_states(lm, with_vectors) as states:
-        if received is None:
+    scored = LogProbabilities(unique)
+    with received_attention(lm, unique) as attention, _states_if(with_vectors, lm, unique) as states:
+        if attention is None:
             warnings.warn(f"the model {lm.name!r} shows no attention weights: aula is missing", stacklevel=4)
-        scored = log_probabilities_of_different(
-            lm, unique, batch_tokens, progress, received=received, attention=attention, states=states, means=means
-        )
+        collectors = [collector for collector in (scored, attention, states) if collector is not None]
+        forward_all(lm, unique, collectors, batch_tokens=batch_tokens, progress=progress)
     found = {}
     for n, (number, _) in zip(usable, answers, strict=True):
-        log_probability = np.array([values[0] for values in scored[number]], dtype=np.float64)
-        weight = attention.get(number, np.full(len(encoded[n].ids), np.nan))[encoded[n].first : encoded[n].last]
-        found[n] = log_probability, weight.astype(np.float64), means.get(number)
+        log_probability = np.array([values[0] for values in scored.found[number]], dtype=np.float64)
+        weight = attention.found[number] if attention else np.full(len(encoded[n].ids), np.nan)
+        weight = weight[encoded[n].first : encoded[n].last].astype(np.float64)
+        found[n] = log_probability, weight, states.found[number] if states else None
     return found
+
+
+def _states_if(wanted: bool, lm, unique):
+    return last_states(lm, unique) if wanted else nullcontext()

@@ -9,11 +9,21 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from biaslib._checks import as_sentences, as_words
+from biaslib._checks import as_sentences, as_words, check_choice
 from biaslib._text import MASK
+from biaslib.scoring.reasons import (
+    EMPTY,
+    HOLDS_A_MASK,
+    LONE_SPACE,
+    NOT_IN_VOCABULARY,
+    NOT_ONE_MASK,
+    NOT_ONE_TOKEN,
+    ONLY_UNKNOWN,
+    SPECIAL_TOKEN,
+    TOO_LONG,
+)
 
 CASES = {"as_is": str, "lower": str.lower, "title": str.capitalize}
-NOT_ONE_TOKEN = "not one token"
 _ODD_SPACE = re.compile(r"(?:^|\s)\s$|[^\S ]$")
 
 
@@ -53,33 +63,81 @@ def _added_around(tokenizer) -> tuple[int, int]:
     raise ValueError(f"the tokenizer {type(tokenizer).__name__} rewrites a text when it adds special tokens")
 
 
-def mask_positions(lm, sentences: Sequence[str]) -> tuple[list[Encoded], list[int]]:
-    """Encode texts that hold one mask each, and tell where it stands.
+def reason_not_scored(lm, item: Encoded, *, unmasked: bool = False) -> str:
+    """Say why a sentence cannot be scored; "" if it can."""
+    own = item.ids[item.first : item.last]
+    if len(item.ids) > lm.max_tokens:
+        return TOO_LONG
+    if not own:
+        return EMPTY
+    if unmasked and lm.tokenizer.mask_token_id in own:
+        return HOLDS_A_MASK
+    written = [token_id for token_id in own if token_id != lm.tokenizer.mask_token_id]
+    if written and all(token_id == lm.tokenizer.unk_token_id for token_id in written):
+        return ONLY_UNKNOWN
+    return ""
+
+
+class Masked(NamedTuple):
+    """Sentences encoded, the place of the mask in each, and why one cannot be scored ("" if it can)."""
+
+    encoded: list[Encoded]
+    places: list[int]
+    reasons: list[str]
+
+
+def locate_masks(lm, sentences: Sequence[str], *, errors: str = "raise") -> Masked:
+    """Encode sentences that hold one mask each, and tell where it stands.
+
+    Parameters
+    ----------
+    lm : MaskedLM
+    sentences : sequence of str
+    errors : {"raise", "reason"}
+        Whether a sentence without exactly one mask, or with a lone piece of a word before it, is an error or has a
+        reason.
+
+    Returns
+    -------
+    Masked
+        ``encoded``, ``places`` and ``reasons``, with one entry per sentence.
 
     Raises
     ------
     ValueError
-        If a text has no mask or several, or a lone piece of a word is left before it; it names the text.
+        If `errors` is ``"raise"`` and there is such a sentence, which the message names.
     """
+    check_choice(errors, "errors", ("raise", "reason"))
     encoded = encode(lm, sentences)
-    positions = []
+    places, reasons = [], []
     for number, (sentence, item) in enumerate(zip(sentences, encoded, strict=True)):
-        places = [place for place, token_id in enumerate(item.ids) if token_id == lm.tokenizer.mask_token_id]
-        if len(places) != 1:
-            found = f"{len(places)} of them" if places else "none"
-            raise ValueError(f"exactly one {MASK} must be in a sentence, this one has {found}: {sentence!r}")
-        place = places[0]
-        left_alone = place > item.first and _is_lone_piece(lm.tokenizer, item.ids[place - 1])
-        before_mask = sentence.replace(lm.tokenizer.mask_token, MASK).partition(MASK)[0]
-        # The mask token swallows white space that would be a piece of its own before a word.
-        if left_alone or (_word_start_mark(lm.tokenizer) == "Ġ" and _ODD_SPACE.search(before_mask)):
-            raise ValueError(
-                f"a piece of white space is left alone before the mask of {sentence!r}: write one space before the "
-                "mask; if there is one, load a tokenizer whose mask token has lstrip=True"
-            )
-        positions.append(place)
-        encoded[number] = _with_glued_tail(lm, sentence, item, place)
-    return encoded, positions
+        n_masks = item.ids.count(lm.tokenizer.mask_token_id)
+        place = item.ids.index(lm.tokenizer.mask_token_id) if n_masks else 0
+        reason = NOT_ONE_MASK if n_masks != 1 else LONE_SPACE if _has_lone_space(lm, sentence, item, place) else ""
+        if reason and errors == "raise":
+            raise ValueError(_mask_error(reason, sentence, n_masks))
+        if not reason:
+            encoded[number] = _with_glued_tail(lm, sentence, item, place)
+        places.append(place)
+        reasons.append(reason or reason_not_scored(lm, encoded[number]))
+    return Masked(encoded, places, reasons)
+
+
+def _has_lone_space(lm, sentence: str, item: Encoded, place: int) -> bool:
+    if place > item.first and _is_lone_piece(lm.tokenizer, item.ids[place - 1]):
+        return True
+    # The mask token swallows white space that would be a piece of its own before a word.
+    before_mask = sentence.replace(lm.tokenizer.mask_token, MASK).partition(MASK)[0]
+    return _word_start_mark(lm.tokenizer) == "Ġ" and _ODD_SPACE.search(before_mask) is not None
+
+
+def _mask_error(reason: str, sentence: str, n_masks: int) -> str:
+    if reason == NOT_ONE_MASK:
+        return f"a sentence must have exactly one {MASK}, this one has {n_masks or 'none'}: {sentence!r}"
+    return (
+        f"a piece of white space is left alone before the mask of {sentence!r}; write one space before the mask, or, "
+        "if there is one, load a tokenizer whose mask token has lstrip=True"
+    )
 
 
 def _with_glued_tail(lm, sentence: str, item: Encoded, place: int) -> Encoded:
@@ -162,15 +220,19 @@ def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[st
 def resolve_in_sentences(lm, sentences: Sequence[str], words: Sequence[str], *, cases=("as_is",)) -> pd.DataFrame:
     """Find the entries of words in many sentences at once: :func:`resolve_words` with a column sentence_id."""
     sentences = as_sentences(sentences)
-    encoded, positions = mask_positions(lm, sentences)
+    return resolve_at_masks(lm, sentences, locate_masks(lm, sentences), words, cases=cases)
+
+
+def resolve_at_masks(lm, sentences: list[str], masked: Masked, words: Sequence[str], *, cases) -> pd.DataFrame:
+    """Find the entries of words at masks that are located."""
     spellings = _spellings(as_words(words), cases)
     sentences = [sentence.replace(lm.tokenizer.mask_token, MASK) for sentence in sentences]
     written = encode(lm, [sentence.replace(MASK, spelling) for sentence in sentences for _, spelling in spellings])
     rows = []
-    for number, (masked, place) in enumerate(zip(encoded, positions, strict=True)):
+    for number, (item, place) in enumerate(zip(masked.encoded, masked.places, strict=True)):
         filled = written[number * len(spellings) : (number + 1) * len(spellings)]
         for (word, spelling), full in zip(spellings, filled, strict=True):
-            token_id, reason = _entry(lm.tokenizer, masked.ids, place, full.ids, spelling)
+            token_id, reason = _entry(lm.tokenizer, item.ids, place, full.ids, spelling)
             rows.append((number, word, spelling, token_id, reason))
     frame = pd.DataFrame(rows, columns=["sentence_id", "word", "spelling", "token_id", "reason"])
     frame["token_id"] = frame.token_id.astype("Int64")
@@ -193,16 +255,16 @@ def _spellings(words: Sequence[str], cases: Sequence[str]) -> list[tuple[str, st
 def _entry(tokenizer, masked: tuple, place: int, full: tuple, spelling: str) -> tuple[int | None, str]:
     """Compare the masked ids with those of the sentence that has the word written in."""
     if not spelling.strip():
-        return None, "empty"
+        return None, EMPTY
     if len(full) != len(masked) or full[:place] != masked[:place] or full[place + 1 :] != masked[place + 1 :]:
         return None, NOT_ONE_TOKEN
     token_id = full[place]
     if _is_lone_piece(tokenizer, token_id):
         return None, NOT_ONE_TOKEN
     if token_id == tokenizer.unk_token_id:
-        return None, "not in the vocabulary"
+        return None, NOT_IN_VOCABULARY
     if token_id in tokenizer.all_special_ids:
-        return None, "a special token"
+        return None, SPECIAL_TOKEN
     return token_id, ""
 
 

@@ -50,7 +50,7 @@ class TopWordsExplorer(ModelExplorer):
     ['tea', 'wine', 'coffee']
     >>> explorer.controls["k"].value = 0
     >>> explorer.message
-    "k is 0: take a whole number from 1 to 30522, the vocabulary's size"
+    'k must be a whole number from 1 to 30522, not 0'
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from squares_for_tests import ITEMS, MANY, squares
 
 from biaslib import compute
-from biaslib.compute import cluster, iterate_shards, read_shards, run_shards, shards
+from biaslib.compute import cluster, read_shards, run_shards, shards
 from biaslib.io import Piece, corpus_fingerprint, cut_files
 from biaslib.io._text_files import open_text
 
@@ -59,11 +59,7 @@ def test_what_is_read_is_what_was_computed(undisturbed):
     assert "6 shards, 0 of them from before: 15 rows" in undisturbed.summary
 
 
-def test_shards_are_read_one_at_a_time_or_by_column(undisturbed):
-    frames = list(iterate_shards(undisturbed.folder, columns=["n"]))
-    assert [len(frame) for frame in frames] == [0, 1, 2, 3, 4, 5]
-    assert frames[2].values.tolist() == [[2, 0], [2, 1]]
-    assert frames[2].attrs == {"n_seen": 3}
+def test_shards_are_read_by_column(undisturbed):
     assert read_shards(undisturbed.folder, columns=["n"]).columns.tolist() == ["shard", "n"]
 
 

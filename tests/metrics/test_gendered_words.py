@@ -32,7 +32,7 @@ def answers(monkeypatch, demo):
     """Let the demo model give each prompt's entries the probabilities of a table."""
 
     def install(table):
-        def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False):
+        def mask_distributions(lm, sentences, *, return_reasons, batch_tokens=None, progress=False):
             rows = np.full((len(sentences), lm.vocabulary_size), 1e-9, dtype=np.float32)
             for row, sentence in zip(rows, sentences, strict=True):
                 if table[sentence] is None:
@@ -40,7 +40,7 @@ def answers(monkeypatch, demo):
                     continue
                 for token, probability in table[sentence].items():
                     row[lm.tokenizer.convert_tokens_to_ids(token)] = probability
-            return rows
+            return rows, ["" if table[sentence] else scoring.NOT_FINITE for sentence in sentences]
 
         monkeypatch.setattr(scoring, "mask_distributions", mask_distributions)
         return demo
@@ -182,8 +182,8 @@ def test_order_of_prompts_changes_no_pair(answers, parser):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 0}, "k is 0"),
-        ({"k": True}, "k is True"),
+        ({"k": 0}, "k must be a whole number from 1 to 30522, not 0"),
+        ({"k": True}, "k must be a whole number from 1 to 30522, not True"),
         ({"prompts": ADVERB.iloc[:1]}, "frame '1' of adverb must occur once for each gender, found: male"),
         ({"prompts": ADVERB.drop(columns="frame")}, "must have the column frame"),
         ({"prompts": ADVERB.assign(unit="noun")}, "use one of verb, adverb, adjective"),

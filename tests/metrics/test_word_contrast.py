@@ -28,10 +28,12 @@ def fake(monkeypatch):
         size = len(vocabulary)
         calls = []
 
-        def mask_distributions(lm, sentences, *, batch_tokens=None, progress=False):
+        def mask_distributions(lm, sentences, *, return_reasons, batch_tokens=None, progress=False):
+            assert return_reasons
             calls.append(len(sentences))
             missing = [np.nan] * size
-            return np.array([distributions.get(s, missing) for s in sentences], dtype=np.float32)
+            found = np.array([distributions.get(s, missing) for s in sentences], dtype=np.float32)
+            return found, ["" if s in distributions else "too long" for s in sentences]
 
         def describe_vocabulary(lm):
             return pd.DataFrame(
@@ -39,7 +41,6 @@ def fake(monkeypatch):
             )
 
         monkeypatch.setattr(scoring, "mask_distributions", mask_distributions)
-        monkeypatch.setattr(scoring, "why_not_scored", lambda lm, sentences: ["too long"] * len(sentences))
         monkeypatch.setattr(scoring, "describe_vocabulary", describe_vocabulary)
         return SimpleNamespace(lm=None, calls=calls)
 
@@ -334,9 +335,9 @@ def test_the_whole_vocabulary_of_two_sentences(tiny):
 
 def test_what_two_sentences_refuse(demo):
     for options, line in (
-        ({"k": 0}, "k is 0"),
-        ({"k": True}, "k is True"),
-        ({"k": 30523}, "the vocabulary's size"),
+        ({"k": 0}, "k must be a whole number from 1 to 30522, not 0"),
+        ({"k": True}, "k must be a whole number from 1 to 30522, not True"),
+        ({"k": 30523}, "k must be a whole number from 1 to 30522, not 30523"),
         ({"by": "third"}, "use one of either, first, second"),
         ({"second": "", "by": "second"}, "the second sentence is empty"),
         ({"first": "[MASK] [MASK]"}, "this one has 2"),

@@ -102,7 +102,7 @@ def test_other_models_words_and_decades(tiny_folder, tmp_path):
 
 def test_a_wrong_sentence_ends_the_run_with_its_reason(tmp_path):
     done = runs.run(NOTEBOOK, params={"first_sentence": "No gap."}, out=tmp_path)
-    assert not done.ok and "exactly one [MASK] must be in a sentence" in done.error
+    assert not done.ok and "a sentence must have exactly one [MASK]" in done.error
 
 
 @pytest.mark.parametrize("name", ["demo", "paper"])

@@ -41,7 +41,7 @@ def test_the_probability_of_a_byte_level_word_is_that_of_its_place(tiny, family)
 def test_what_touches_the_mask_is_encoded_as_after_a_word(tiny, family):
     lm = tiny(family)
     for sentence in ("She is a dog who is [MASK].", "[MASK], she is.", "Is it [MASK]?"):
-        masked, places = scoring.mask_positions(lm, [sentence])
+        masked, places, _ = scoring.locate_masks(lm, [sentence])
         written = lm.tokenizer(sentence.replace("[MASK]", "bad"))["input_ids"]
         written[places[0]] = lm.tokenizer.mask_token_id
         assert list(masked[0].ids) == written
@@ -50,7 +50,7 @@ def test_what_touches_the_mask_is_encoded_as_after_a_word(tiny, family):
 @pytest.mark.parametrize("family", ["xlm_roberta", "camembert", "albert"])
 def test_an_opening_bracket_before_the_mask(tiny, family):
     lm = tiny(family)
-    masked, places = scoring.mask_positions(lm, ["It is ([MASK])."])
+    masked, places, _ = scoring.locate_masks(lm, ["It is ([MASK])."])
     written = lm.tokenizer("It is (on).")["input_ids"]
     written[places[0]] = lm.tokenizer.mask_token_id
     assert list(masked[0].ids) == written
@@ -66,7 +66,7 @@ def test_an_unknown_word_is_no_lone_piece(tiny, family):
 @pytest.mark.parametrize("before", ["dog  ", "dog\t", "dog\n", "dog\u00a0", " ", "  "])
 def test_odd_white_space_before_the_mask_is_said_where_it_is_a_piece(tiny, before):
     with pytest.raises(ValueError, match="write one space before the mask"):
-        scoring.mask_positions(tiny("roberta"), [f"{before}[MASK] is."])
+        scoring.locate_masks(tiny("roberta"), [f"{before}[MASK] is."])
     assert scoring.resolve_words(tiny("bert_cased"), f"{before}[MASK] is.", ["he"]).reason.item() == ""
 
 
@@ -138,9 +138,9 @@ def test_a_piece_left_alone_before_the_mask_is_said():
 def test_bad_input_is_named(demo):
     with pytest.raises(ValueError, match="as_is, lower, title"):
         scoring.resolve_words(demo, "[MASK] is.", ["he"], cases=["upper"])
-    with pytest.raises(TypeError, match="list of words"):
+    with pytest.raises(TypeError, match="words must be a list of strings, not one string"):
         scoring.resolve_words(demo, "[MASK] is.", "he")
-    with pytest.raises(TypeError, match="word False is not a text: quote it"):
+    with pytest.raises(TypeError, match="words must be a list of strings, but it has False; put it in quotes"):
         scoring.resolve_words(demo, "[MASK] is.", [False])
 
 

@@ -41,7 +41,7 @@ def test_the_second_sentence_may_be_empty_but_not_be_asked_for(demo):
 
 
 @pytest.mark.parametrize(
-    ("values", "line"), [({"first": "gap"}, "none"), ({"k": 0}, "k is 0"), ({"slots": {}}, "slot")]
+    ("values", "line"), [({"first": "gap"}, "none"), ({"k": 0}, "k must be a whole number"), ({"slots": {}}, "slot")]
 )
 def test_wrong_options_at_first_are_an_error(demo, values, line):
     with pytest.raises(ValueError, match=line):
