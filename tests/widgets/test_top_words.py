@@ -87,11 +87,10 @@ def test_a_model_is_loaded_when_it_is_first_chosen(demo, tiny_folder, tmp_path, 
     put(explorer, model=folder)
     assert [load[0] for load in loads] == [folder]
     put(explorer, model="demo")
-    empty = str(tmp_path / "empty")
-    (tmp_path / "empty").mkdir()
-    absent = top_words([demo, empty])
-    put(absent, model=empty)
-    assert empty in absent.message and len(absent.to_frame())
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    incomplete = top_words([demo, str(tmp_path)])
+    put(incomplete, model=str(tmp_path))
+    assert str(tmp_path) in incomplete.message and len(incomplete.to_frame())
     with pytest.raises(ValueError, match="no folder 'no/such/model/here'"):
         top_words([demo, "no/such/model/here"])
 
