@@ -1,7 +1,10 @@
 """What a user relies on beside the functions: requirements, the wheel, the size of what is kept."""
 
+import ast
+import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -77,3 +80,20 @@ def test_nothing_large_and_nothing_executed_is_kept():
     files = [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
     assert not [path.name for path in files if path.stat().st_size > 12 * 2**20]
     assert [path.name for path in files if "outputs" in path.relative_to(ROOT).parts] == ["README.md"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_show_one_thing_per_cell(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert statistics.median(text.count("\n") + 1 for text in code) <= 8
+    nested = [ast.unparse(node) for text in code for node in ast.walk(ast.parse(text)) if is_nested(node)]
+    assert not nested
+
+
+def is_nested(node):
+    """Tell whether a node is a comprehension within or over another, or of two loops."""
+    kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    if not isinstance(node, kinds):
+        return False
+    return len(node.generators) > 1 or any(isinstance(part, kinds) for part in ast.walk(node) if part is not node)

@@ -4,12 +4,8 @@ from . import unmasked as unmasked
 from . import weat as weat
 from . import winoqueer as winoqueer
 from . import winoqueer_coreference as winoqueer_coreference
-from ._claims import claim_ranges as claim_ranges
 from ._claims import claims as claims
-from ._claims import format_evidence as format_evidence
 from ._claims import mark_claims as mark_claims
-from ._claims import verdict as verdict
-from ._claims import verdict_by_range as verdict_by_range
 from ._comparison import neutral_values as neutral_values
 from ._comparison import with_published as with_published
 from ._published import FOLDER as FOLDER
