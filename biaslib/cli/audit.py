@@ -1,7 +1,7 @@
 """``biaslib audit``: run every notebook on a model."""
 
 from biaslib import runs
-from biaslib.cli._parsing import add_parameter, complain, print_rows, read_set_parameters
+from biaslib.cli._terminal import add_parameter, complain, print_rows, read_set_parameters
 
 
 def add_arguments(commands):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from biaslib import __version__
 from biaslib.cli import audit, compare, data, run, sweep, train
-from biaslib.cli._parsing import Parser, complain, guard_values
+from biaslib.cli._terminal import Parser, complain, guard_values
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """``biaslib compare``: compare runs side by side."""
 
 from biaslib import report, runs
-from biaslib.cli._parsing import say_how_it_ended
+from biaslib.cli._terminal import say_how_it_ended
 
 
 def add_arguments(commands):

@@ -3,7 +3,7 @@
 import warnings
 
 from biaslib import io
-from biaslib.cli._parsing import complain
+from biaslib.cli._terminal import complain
 
 
 def add_arguments(commands):

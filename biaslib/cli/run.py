@@ -1,7 +1,7 @@
 """``biaslib run``: run a notebook."""
 
 from biaslib import runs
-from biaslib.cli._parsing import Once, add_parameter, describe_parameter, read_set_parameters, say_how_it_ended
+from biaslib.cli._terminal import Once, add_parameter, describe_parameter, read_set_parameters, say_how_it_ended
 
 
 def add_arguments(commands):

@@ -3,7 +3,7 @@
 import sys
 
 from biaslib import runs
-from biaslib.cli._parsing import complain, print_rows
+from biaslib.cli._terminal import complain, print_rows
 
 
 def add_arguments(commands):

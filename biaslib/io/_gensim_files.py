@@ -6,7 +6,7 @@ import zlib
 from biaslib._text import one_line
 from biaslib.io._text_files import is_gzip, open_bytes
 from biaslib.io._vector_records import VectorsError, leave_out_infinite, make_keyed_vectors, new_account
-from biaslib.io._vector_text import one_line_errors
+from biaslib.io._word2vec_files import one_line_errors
 
 _PICKLED_BY_GENSIM = {
     ("_codecs", "encode"),

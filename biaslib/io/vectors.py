@@ -16,7 +16,7 @@ from biaslib._text import one_line
 from biaslib.io._gensim_files import from_gensim
 from biaslib.io._vector_cache import through_cache
 from biaslib.io._vector_records import VectorsError, files_by_decade, make_keyed_vectors, new_account, warn_of
-from biaslib.io._vector_text import BLOCK_LINES, choose_reader, read_head
+from biaslib.io._word2vec_files import BLOCK_LINES, choose_reader, read_head
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors

@@ -13,7 +13,7 @@ import pandas as pd
 
 from biaslib._checks import check_columns, listed
 from biaslib.io.conll import CLUSTER_COLUMNS, KEYS, Documents
-from biaslib.metrics._coreference_tests import check_conditions, difference_row, precision_recall_f1, with_holm
+from biaslib.metrics._coreference_differences import check_conditions, difference_row, precision_recall_f1, with_holm
 from biaslib.stats.clusters import CONLL_METRICS, coreference_counts
 from biaslib.stats.hypothesis_tests import compare_paired_counts
 from biaslib.stats.intervals import bootstrap_sums

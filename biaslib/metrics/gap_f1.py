@@ -15,7 +15,13 @@ import pandas as pd
 
 from biaslib._checks import check_columns, listed
 from biaslib.io.gap import FLAGS, read_flags
-from biaslib.metrics._coreference_tests import check_conditions, difference_row, divide, precision_recall_f1, with_holm
+from biaslib.metrics._coreference_differences import (
+    check_conditions,
+    difference_row,
+    divide,
+    precision_recall_f1,
+    with_holm,
+)
 from biaslib.stats.hypothesis_tests import compare_group_counts, compare_paired_counts, mcnemar
 from biaslib.stats.intervals import bootstrap_sums
 

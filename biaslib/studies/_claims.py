@@ -85,7 +85,7 @@ def verdict(seen, evidence):
 
 def claim_ranges(paper):
     """Read the bounds between which the values named in a paper's claims must lie: by claim id and name."""
-    return read_yaml(FOLDER.parent / f"{paper}_claims.yaml", mapping=True)
+    return read_yaml(FOLDER / f"{paper}_claim_bounds.yaml", mapping=True)
 
 
 def verdict_by_range(frame, ranges, *, name, value):

@@ -12,7 +12,6 @@ from biaslib.io.tables import as_numbers, read_table
 
 FOLDER = DATA / "published"
 TOP_WORDS = "speciesism_tables8_11_top_words"
-_PAPERS = ("speciesism", "mbe", "unmasked", "winoqueer")
 
 
 def published_table(name: str) -> pd.DataFrame:
@@ -39,7 +38,7 @@ def published_table(name: str) -> pd.DataFrame:
     25273
     """
     check_choice(name, "published table", sorted(path.stem for path in FOLDER.glob("*.csv")))
-    return _read_numbers(FOLDER / f"{name}.csv")
+    return as_numbers(read_table(FOLDER / f"{name}.csv").reset_index(drop=True))
 
 
 def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
@@ -49,8 +48,9 @@ def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
     ----------
     name : str or Path
         A Hugging Face id, with or without its organisation; a folder, whose last part counts; or the paper's own name.
-    paper : {"speciesism", "mbe", "unmasked", "winoqueer"}
-        The MBE paper has one model per language, named by the language's code here.
+    paper : str
+        A paper whose models are listed in ``<paper>_models.csv``, or ``"speciesism"``. The MBE paper has one model
+        per language, named by the language's code here.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
     Raises
     ------
     ValueError
-        If the paper is not one of these.
+        If the models of the paper are not listed in ``biaslib/data/published``.
 
     Examples
     --------
@@ -68,11 +68,12 @@ def published_model(name: str | Path, paper: str = "speciesism") -> str | None:
     >>> published_model("google-bert/bert-base-multilingual-uncased", "unmasked")
     'bert-multilingual'
     """
-    check_choice(paper, "paper", _PAPERS)
     last = _last_part(name)
     if paper == "speciesism":
         return last if last in set(published_table(TOP_WORDS)["model"]) else None
-    models = _models_of(paper)
+    listed_models = [re.fullmatch("([a-z]+)_models", path.stem) for path in FOLDER.glob("*.csv")]
+    check_choice(paper, "paper", sorted(["speciesism", *(match[1] for match in listed_models if match)]))
+    models = published_table(f"{paper}_models")
     own = dict(zip(models["id"].map(_last_part), models["model"], strict=True))
     return str(name) if str(name) in set(models["model"]) else own.get(last)
 
@@ -116,15 +117,7 @@ def unmasked_models() -> pd.DataFrame:
     >>> unmasked_models().loc[0, ["model", "id", "multilingual"]].tolist()
     ['bert', 'google-bert/bert-base-uncased', 'bert-multilingual']
     """
-    return _models_of("unmasked")
-
-
-def _models_of(paper):
-    return _read_numbers(DATA / f"{paper}_models.csv")
-
-
-def _read_numbers(path):
-    return as_numbers(read_table(path).reset_index(drop=True))
+    return published_table("unmasked_models")
 
 
 def _last_part(name):

@@ -109,7 +109,8 @@ def in_short(contrasts: pd.DataFrame) -> list[str]:
 def judge(contrasts: pd.DataFrame, debiased: pd.DataFrame, trends: pd.DataFrame) -> pd.DataFrame:
     """Judge the study's claims by the results of a run.
 
-    What a claim says of effect sizes is read from ``biaslib/data/weat_claims.yaml``; it is seen if every model agrees.
+    What a claim says about effect sizes is read from ``biaslib/data/published/weat_claim_bounds.yaml``; it is seen if
+    every model agrees.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ import biaslib
 from biaslib.io import (
     VectorsError,
     _vector_cache,
-    _vector_text,
+    _word2vec_files,
     load_histwords,
     load_named,
     load_vectors,
@@ -158,7 +158,7 @@ def test_limit_reads_the_first_entries(file, tmp_path, start):
 
 
 def test_many_lines_are_read_in_blocks(file, monkeypatch):
-    monkeypatch.setattr(_vector_text, "BLOCK_LINES", 7)
+    monkeypatch.setattr(_word2vec_files, "BLOCK_LINES", 7)
     loaded = quietly(file("".join(f"w{n} {n}.5 {-n}.25\n" for n in range(50))))
     assert loaded.index_to_key == [f"w{n}" for n in range(50)]
     assert loaded["w49"].tolist() == [49.5, -49.25]
@@ -402,7 +402,7 @@ def test_gensims_other_models_are_no_vectors(tmp_path):
 def test_a_second_load_is_memory_mapped(file, cache, monkeypatch):
     path = file(PLAIN)
     first = quietly(path)
-    monkeypatch.setattr(_vector_text, "_read_text", None)
+    monkeypatch.setattr(_word2vec_files, "_read_text", None)
     second = quietly(path)
     for loaded in (first, second):
         assert isinstance(loaded.vectors.base, np.memmap) and not loaded.vectors.flags.writeable

@@ -88,5 +88,5 @@ def test_models_of_a_paper_among_those_of_a_run():
 
 
 def test_models_of_other_papers_are_not_known_by_name():
-    with pytest.raises(ValueError, match="use one of speciesism, mbe, unmasked, winoqueer"):
+    with pytest.raises(ValueError, match="use one of mbe, speciesism, unmasked, winoqueer"):
         published_model("demo", "weat")
