@@ -112,7 +112,7 @@ def test_the_embedded_words_load(language):
 
 
 def test_words_that_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="no embedded retention words for 'fr': known are those of ar, de, es, id"):
+    with pytest.raises(ValueError, match="no embedded retention words for 'xx': known are those of ar, de, es, id"):
         read_retention_words("xx")
     path = tmp_path / "w.csv"
     path.write_text("language,gender,word\nde,man,er\n", encoding="utf-8")
