@@ -11,7 +11,6 @@ from .past_runs import ACROSS_PAPERS as ACROSS_PAPERS
 from .past_runs import read_runs as read_runs
 from .past_runs import report_links as report_links
 from .results import beside_notebooks as beside_notebooks
-from .results import concat_models as concat_models
 from .results import data_fingerprint as data_fingerprint
 from .results import each_model as each_model
 from .results import escape_markdown as escape_markdown

@@ -11,7 +11,6 @@ import pandas as pd
 
 from biaslib._checks import listed
 from biaslib._files import write_json, write_text
-from biaslib._frames import concat_models as concat_models
 from biaslib._frames import each_model as each_model
 from biaslib._provenance import data_fingerprint as data_fingerprint
 from biaslib._provenance import versions as versions
