@@ -1,25 +1,31 @@
-"""Work spread over processes and machines by Dask: connect, submit, keep what is slow to load in a worker."""
+"""Work on the processes and machines of a Dask cluster: connect, submit, keep in a worker what is slow to load."""
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from biaslib.scoring.models import load_masked_lm
+from biaslib.scoring.models import MaskedLM, load_masked_lm
+
+if TYPE_CHECKING:
+    import distributed
 
 _KEPT = {}
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_WAIT = 5
 
 
-def per_worker(load, *arguments, **options):
-    """Load something slow once in a process and keep it for the next call there.
+def per_worker(load: Callable[..., Any], *arguments, **options) -> Any:
+    """Load something slow once per process and keep it for the next call there.
 
     Parameters
     ----------
     load : callable
         Such as `biaslib.scoring.load_masked_lm`.
     *arguments, **options
-        For it. One result of each `load` is kept: other arguments replace it, so that a worker never holds two models.
+        Passed to `load`. One result per `load` is kept; other arguments replace it, so that a worker never holds two
+        models.
 
     Returns
     -------
@@ -33,21 +39,21 @@ def per_worker(load, *arguments, **options):
     """
     kept = _KEPT.get(load)
     if kept is None or kept[:2] != (arguments, options):
-        # The old one goes first: there may be no room for both.
+        # The old result goes first, since memory may not hold both.
         kept = _KEPT.pop(load, None)
         kept = _KEPT[load] = (arguments, options, load(*arguments, **options))
     return kept[2]
 
 
-def worker_model(name, fingerprint, **options):
-    """Load a masked language model once in a process and make sure that it is the one meant.
+def worker_model(name: str, fingerprint: str, **options) -> MaskedLM:
+    """Load a masked language model once per process and check that it is the right one.
 
     Parameters
     ----------
     name : str
         As for `biaslib.scoring.load_masked_lm`.
     fingerprint : str
-        Of the model that was loaded where the work was given out.
+        Of the model in the process that submits the work.
     **options
         Further arguments of `biaslib.scoring.load_masked_lm`.
 
@@ -58,7 +64,7 @@ def worker_model(name, fingerprint, **options):
     Raises
     ------
     ValueError
-        If another model has that name on this machine.
+        If the model of that name on this machine is another one.
 
     Examples
     --------
@@ -70,15 +76,15 @@ def worker_model(name, fingerprint, **options):
 
 
 @contextmanager
-def connected(client):
-    """Give the Dask client for a client, an address or a scheduler file.
+def connected(client) -> "Iterator[distributed.Client]":
+    """Yield the Dask client for a client, an address or a scheduler file.
 
     Parameters
     ----------
     client : distributed.Client, str or Path
-        A client, used as it is; the address of a scheduler, such as ``"tcp://10.0.0.1:8786"``; or the file that
-        ``dask scheduler --scheduler-file`` wrote. A connection made here is closed at the end. Where no worker comes
-        within seconds, a line on standard error says that the work waits.
+        A client, used as it is; the address of a scheduler, such as ``"tcp://10.0.0.1:8786"``; or the file written by
+        ``dask scheduler --scheduler-file``. A connection made here is closed at the end. If no worker appears within
+        5 seconds, a line on standard error says that the work waits for one.
 
     Yields
     ------
@@ -91,7 +97,7 @@ def connected(client):
     ConnectionError
         If no scheduler answers.
     TypeError
-        If it is nothing of these.
+        If `client` is none of these.
 
     Examples
     --------
@@ -111,14 +117,16 @@ def connected(client):
         raise TypeError(f"{client!r} is neither a dask.distributed.Client nor the address of a scheduler")
 
 
-def each_result(client, function, items):
-    """Apply a function to items on Dask's workers; give what comes back in the order in which it does.
+def each_result(
+    client: "distributed.Client", function: Callable, items: Sequence
+) -> "Iterator[tuple[int, Any, Exception | None]]":
+    """Apply a function to items on Dask's workers and yield the results as they arrive.
 
     Parameters
     ----------
     client : distributed.Client
     function : callable
-        Of one item; it and the items are sent to the workers.
+        Takes one item; it and the items are sent to the workers.
     items : sequence
 
     Yields
@@ -126,15 +134,15 @@ def each_result(client, function, items):
     number : int
         Of the item.
     result : object
-        None if it failed.
+        None if the function failed.
     error : Exception or None
-        What the function raised, or that its workers died again and again. An item whose worker died is given to
-        another.
+        What the function raised, or an error saying that several workers died on the item. An item whose worker dies is
+        given to another.
 
     Raises
     ------
     ConnectionError
-        If the scheduler is gone.
+        If the connection to the scheduler is lost.
 
     Examples
     --------
@@ -149,7 +157,7 @@ def each_result(client, function, items):
             # Not held any longer, so that its worker lets the result go.
             number = numbers.pop(future)
             if future.cancelled():
-                raise ConnectionError("the Dask scheduler is gone: start one and give the same call to go on")
+                raise ConnectionError("the Dask scheduler is gone; start one and rerun the same call to resume")
             error = future.exception()
             yield number, None if error else future.result(), error
     finally:
@@ -162,7 +170,7 @@ def _distributed():
         import distributed
     except ImportError as error:
         raise ModuleNotFoundError(
-            f"work on a Dask scheduler needs dask.distributed ({error}): pip install 'biaslib[cluster]'"
+            f"work on a Dask cluster needs dask.distributed ({error}); pip install 'biaslib[cluster]'"
         ) from None
     return distributed
 
@@ -173,9 +181,9 @@ def _new_client(distributed, address):
     try:
         return distributed.Client(**where, timeout=_SECONDS_TO_CONNECT)
     except (OSError, ValueError) as error:
-        # What Dask raised says little of the cause.
+        # The error that Dask raises says little about the cause.
         raise ConnectionError(
-            f"no Dask scheduler answers at {str(address)!r} ({type(error).__name__}): give its address, such as "
+            f"no Dask scheduler answers at {str(address)!r} ({type(error).__name__}); give its address, such as "
             "tcp://10.0.0.1:8786, or its scheduler file"
         ) from None
 
@@ -192,7 +200,7 @@ def _load_checked(name, fingerprint, **options):
     lm = load_masked_lm(name, **options)
     if lm.fingerprint != fingerprint:
         raise ValueError(
-            f"the model {name!r} has the fingerprint {lm.fingerprint} on this worker, not {fingerprint}: "
+            f"the model {name!r} has the fingerprint {lm.fingerprint} on this worker, not {fingerprint}; "
             "give all machines the same files"
         )
     return lm

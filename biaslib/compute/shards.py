@@ -1,9 +1,9 @@
-"""Long work in shards: each is written as a file of its own, so that a run that is killed goes on where it stopped.
+"""Long work in shards, each written to a file of its own, so that a killed run resumes where it stopped.
 
-A folder of shards holds ``shard-00000.parquet`` and so on, ``manifest.json`` (what it was computed from, and the hash
-and rows of each shard) and ``seconds.json`` (what each took). All but the last are the same to the byte for the same
-work, whether it was interrupted or not and on however many machines; scores of a model are so on the same kind of
-processor with the same number of threads.
+A folder of shards holds ``shard-00000.parquet`` and so on, ``manifest.json`` (what the shards were computed from, with
+the hash and the number of rows of each) and ``seconds.json`` (how long each took). The same work gives the same bytes
+in all but the last, interrupted or not and on any number of machines; for a model's scores this holds on the same kind
+of processor with the same number of threads.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -33,9 +33,12 @@ from biaslib._text import one_line
 from biaslib.compute.cluster import connected, each_result
 from biaslib.io.corpora import Piece
 
+if TYPE_CHECKING:
+    import distributed
+
 _MANIFEST, _SECONDS = "manifest.json", "seconds.json"
 _OWN = re.compile(r"shard-\d{5,}\.parquet|manifest\.json|seconds\.json|\.part-[^/]+")
-# The manifest grows with the number of shards; writing it takes at most this share of the time.
+# The manifest grows with the number of shards; at most this share of the time is spent on writing it.
 _SHARE_FOR_MANIFEST = 0.05
 # A worker may have several threads, but a tokenizer serves one at a time.
 _ONE_AT_A_TIME = threading.Lock()
@@ -51,15 +54,15 @@ class ShardRun:
         Where the shards are, for `read_shards`.
     n_shards : int
     n_kept : int
-        Shards that an earlier call had done.
+        Shards that an earlier call had computed.
     n_rows : int
         Rows in all shards.
     seconds : float
-        That this call took.
+        Duration of this call.
     note : str
-        Why earlier work did not count, "" if it did.
+        Why earlier shards were not used, "" if they were.
     fingerprint : str
-        Of what the shards were computed from: identity and items.
+        Of the identity and the items, from which the shards were computed.
     """
 
     folder: Path
@@ -78,13 +81,13 @@ class ShardRun:
         rows = f"{self.n_rows:,} rows in {self.folder}"
         return f"{self.n_shards} shards, {self.n_kept} of them from before: {rows}; {self.seconds:.1f} s{rate}"
 
-    def to_frame(self):
-        """Give the fields as a frame of one row."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the fields as a frame with one row."""
         return pd.DataFrame([{**asdict(self), "folder": str(self.folder)}])
 
 
 class _Scored(NamedTuple):
-    """A shard's Parquet file, still in memory, and what the manifest says of it."""
+    """A shard's Parquet file, still in memory, and what the manifest says about it."""
 
     content: bytes
     rows: int
@@ -92,34 +95,42 @@ class _Scored(NamedTuple):
     seconds: float
 
 
-def run_shards(items, work, *, out, identity, client=None, progress=False) -> ShardRun:
-    """Apply a function to the shards of some work and keep each result as a file.
+def run_shards(
+    items: Iterable,
+    work: Callable[[Any], pd.DataFrame],
+    *,
+    out: str | Path,
+    identity: Mapping,
+    client: "distributed.Client | str | Path | None" = None,
+    progress: bool = False,
+) -> ShardRun:
+    """Apply a function to each item and keep each result as a file.
 
-    A call that is ended in any way, by a kill or a full disk, loses only the shards that were being computed: the same
-    call goes on with the rest. If `identity`, the items or the version of this package have changed since, all is
-    computed anew, beside the earlier shards, which are replaced when the new ones are complete. Where another process
-    works in `out`, the call waits for it, and takes what it has computed.
+    A call that ends early, killed or with the disk full, loses only the shards in progress; rerun it to resume. If
+    `identity`, the items or the version of this package have changed since, all shards are computed anew, beside the
+    earlier ones, which are replaced once the new ones are complete. If another process works in `out`, the call waits
+    for it and uses its shards.
 
     Parameters
     ----------
     items : sequence
-        What makes each shard: paths, numbers, texts, or tuples of these, such as from `cut_files`. Of a `Path` and of a
-        `Piece`, the manifest keeps the file's name without its folder.
+        One per shard: paths, numbers, strings, or tuples of these, such as `biaslib.io.cut_files` returns. Of a `Path`
+        or `Piece`, the manifest records the file's name without its folder.
     work : callable
-        ``work(item)`` gives a shard's frame; its index is not kept. Its ``attrs`` may hold counts (whole numbers), such
-        as of what was left out. It has to give the same for the same item. With a client it is sent to the workers, so
-        it should not hold a model but call `biaslib.compute.worker_model`.
+        ``work(item)`` returns a shard's frame; its index is not kept. Its ``attrs`` may hold counts (whole numbers),
+        such as of what was left out. The same item must give the same frame. With a client, `work` is sent to the
+        workers, so it should not hold a model but call `biaslib.compute.worker_model`.
     out : str or Path
-        Folder of the shards; it may hold nothing else.
+        Folder for the shards; it must hold nothing else.
     identity : mapping
         What the result depends on, in plain values: parameters, the model's fingerprint, that of the corpus
         (`corpus_fingerprint`).
     client : distributed.Client, str or Path, optional
-        Where the shards are computed, see `biaslib.compute.connected`; by default in this process, one after the other.
-        The files are written by this process either way, so that each is written once. The workers need to read the
-        corpus under the same paths; each computes one shard at a time, so they should have one thread each.
+        Where the shards are computed, see `biaslib.compute.connected`; by default in this process, one at a time. The
+        files are always written by this process. Workers must be able to read the corpus under the same paths; each
+        computes one shard at a time, so one thread per worker is enough.
     progress : bool
-        Show a bar with the rate and the time left; where no one looks on, one line at the end.
+        Show a bar with the rate and the time left; outside terminals and live notebooks, one line at the end.
 
     Returns
     -------
@@ -128,18 +139,18 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
     Raises
     ------
     ValueError
-        If there is no item, `out` holds other files, or `identity` is not plain.
+        If there is no item, `out` holds other files, or `identity` holds other than plain values.
     TypeError
-        If `work` gives no frame, or a frame that cannot be kept.
+        If `work` does not return a frame, or returns one that Parquet cannot hold.
     OSError
-        If a file cannot be written; nothing half-written stays.
+        If a file cannot be written; no partial file is left.
     ModuleNotFoundError
         If pyarrow is not installed, or a client is given and Dask is not.
 
     Warns
     -----
     UserWarning
-        If earlier work does not count, with the reason.
+        If earlier shards are not used, with the reason.
 
     Examples
     --------
@@ -174,28 +185,28 @@ def run_shards(items, work, *, out, identity, client=None, progress=False) -> Sh
     return run
 
 
-def read_shards(out, *, columns=None) -> pd.DataFrame:
+def read_shards(out: str | Path | ShardRun, *, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read all shards as one frame.
 
     Parameters
     ----------
     out : str, Path or ShardRun
-        The folder; or what `run_shards` gave, which makes sure that no other call has replaced its shards since.
+        The folder; or the result of `run_shards`, in which case shards replaced by another call since are an error.
     columns : sequence of str, optional
-        Only these.
+        The columns to read; by default all.
 
     Returns
     -------
     pandas.DataFrame
-        The rows in the order of the shards, after a column ``shard`` (its number). ``attrs`` are the sums of the
+        The rows in the order of the shards, with a first column ``shard``, its number. ``attrs`` holds the sums of the
         shards' counts.
 
     Raises
     ------
     FileNotFoundError
-        If there are no shards, or not all of them.
+        If there are no shards, or some are missing.
     ValueError
-        If a file is damaged, or the shards are not those of the run.
+        If a file is damaged, or the shards are not those of the given run.
 
     Examples
     --------
@@ -206,7 +217,7 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
     for table, own in _tables(out, columns):
         tables.append(table)
         counts = {name: counts.get(name, 0) + own.get(name, 0) for name in {**counts, **own}}
-    # Columns without a value are of no certain type.
+    # Columns without any value have no certain type.
     tables = [table for table in tables if table.num_rows] or tables[:1]
     frame = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().to_pandas()
     frame.attrs.update(counts)
@@ -214,14 +225,14 @@ def read_shards(out, *, columns=None) -> pd.DataFrame:
 
 
 def _plan(items, identity):
-    """Give what the manifest says from the start; equal plans give equal shards."""
+    """Return what the manifest says from the start; equal plans give equal shards."""
     if not items:
-        raise ValueError("there is no shard to compute: give at least one item")
+        raise ValueError("there is no shard to compute; give at least one item")
     recorded = [_recorded(item) for item in items]
     try:
         plain = json.loads(json.dumps(dict(identity), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"identity has to be a mapping of plain values: {error}") from None
+        raise ValueError(f"identity must be a mapping of plain values: {error}") from None
     return {"identity": {"biaslib": __version__, **plain}, "items": recorded}
 
 
@@ -236,11 +247,11 @@ def _recorded(item):
         return {str(key): _recorded(value) for key, value in item.items()}
     if item is None or isinstance(item, str | int | float):
         return item
-    raise TypeError(f"an item cannot be a {type(item).__name__}: give paths, numbers, texts or tuples of these")
+    raise TypeError(f"an item cannot be a {type(item).__name__}; give paths, numbers, texts or tuples of these")
 
 
 def _place(out, plan):
-    """Give the folder to work in, and why that is not the one that was asked for."""
+    """Return the folder to work in, and why it is not the one asked for."""
     following, aside = (out.with_name(f".{out.name}.{what}") for what in ("next", "old"))
     if aside.exists() and not out.exists():
         # Killed between two moves.
@@ -257,14 +268,14 @@ def _place(out, plan):
 
 def _refuse_others(folder):
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: choose another out")
+        raise ValueError(f"{folder} is a file; choose another out")
     others = sorted(path.name for path in folder.glob("*") if not (_OWN.fullmatch(path.name) or _is_hidden_file(path)))
     if others:
-        raise ValueError(f"{folder} holds {others[0]!r}, which is no shard: choose another out, or move it away")
+        raise ValueError(f"{folder} holds {others[0]!r}, which is no shard; choose another out, or move it away")
 
 
 def _is_hidden_file(path):
-    """Whether a file is such as systems leave in folders (.DS_Store, .nfs…): it is in no one's way."""
+    """Whether this is a hidden file, such as systems leave in folders (.DS_Store, .nfs…)."""
     return path.name.startswith(".") and path.is_file()
 
 
@@ -316,7 +327,7 @@ def _items_sha256(plan):
 
 
 def _begin(place, plan):
-    """Make a folder ready; give the records of the shards that are done, and what was found damaged."""
+    """Prepare a folder; return the records of the shards that are done, and which were damaged."""
     manifest = _read_manifest(place)
     if _differences(manifest, plan):
         # Only a folder without shards or an unfinished one beside the result comes here.
@@ -359,17 +370,19 @@ def _run_missing(items, work, place, plan, done, client, progress):
                     _save(place, plan, done, seconds)
                     saved, took = time.perf_counter(), time.perf_counter() - now
         except BaseException as stop:
-            # The full disk that ended the run may have no room for this either.
+            # If a full disk ended the run, there may be no room for this either.
             with suppress(OSError):
                 _save(place, plan, done, seconds)
-            stop.add_note(f"{len(done)} of {len(items)} shards are done and stay in {place}: the same call goes on")
+            stop.add_note(
+                f"{len(done)} of {len(items)} shards are done and stay in {place}; rerun the same call to resume"
+            )
             raise
     if missing:
         _save(place, plan, done, seconds)
 
 
 def _computed(items, missing, work, client):
-    """Give the number and the content of each missing shard as it is computed, here or on workers."""
+    """Yield the number and the content of each missing shard as it is computed, here or on workers."""
     score = partial(_score, work, __version__)
     if client is None:
         for number in missing:
@@ -394,14 +407,14 @@ def _named(score, item, number):
 
 
 def _score(work, version, item):
-    """Compute a shard where it is to be computed: only its file travels back."""
+    """Compute a shard, possibly on a worker: only its file is sent back."""
     if version != __version__:
-        raise ValueError(f"a worker has biaslib {__version__}, not {version}: install the same everywhere")
+        raise ValueError(f"a worker has biaslib {__version__}, not {version}; install the same version everywhere")
     with _ONE_AT_A_TIME:
         start = time.perf_counter()
         frame = work(item)
         if not isinstance(frame, pd.DataFrame):
-            raise TypeError(f"the work on a shard has to give a DataFrame, not {type(frame).__name__}")
+            raise TypeError(f"the work on a shard must return a DataFrame, not {type(frame).__name__}")
         content = _parquet(frame)
         return _Scored(content, len(frame), _counts(frame.attrs), time.perf_counter() - start)
 
@@ -417,13 +430,13 @@ def _pyarrow():
 
 
 def _parquet(frame):
-    """Give a frame as the bytes of a Parquet file, without what pandas adds of itself."""
+    """Return a frame as the bytes of a Parquet file, without the metadata that pandas adds."""
     pa = _pyarrow()
     from pyarrow import parquet
 
     names = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names) or "shard" in names:
-        raise TypeError(f"the columns of a shard have to be different texts other than 'shard', not {names}")
+        raise TypeError(f"the columns of a shard must be different strings other than 'shard', not {names}")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     except pa.ArrowException as error:
@@ -436,7 +449,7 @@ def _parquet(frame):
 def _counts(attrs):
     for name, value in attrs.items():
         if isinstance(value, bool) or not isinstance(value, int) or not isinstance(name, str):
-            raise TypeError(f"attrs of a shard have to be counts, which are summed; {name!r} is {value!r}")
+            raise TypeError(f"attrs of a shard must be counts, which are summed; {name!r} is {value!r}")
     return dict(attrs)
 
 
@@ -493,19 +506,21 @@ def _tables(run, columns):
     out = run.folder if isinstance(run, ShardRun) else Path(run)
     manifest = _read_manifest(out)
     if manifest is None:
-        raise FileNotFoundError(f"no shards at {out}: compute them with run_shards")
+        raise FileNotFoundError(f"no shards at {out}; compute them with run_shards")
     now = data_fingerprint(manifest["identity"], manifest.get("items_sha256"))
     if isinstance(run, ShardRun) and now != run.fingerprint:
-        raise ValueError(f"another call has replaced the shards in {out} since: give each call an out of its own")
+        raise ValueError(f"another call has replaced the shards in {out} since; give each call an out of its own")
     n_done = len(manifest["shards"])
     if n_done < manifest["n_shards"]:
-        raise FileNotFoundError(f"{n_done} of {manifest['n_shards']} shards in {out} are done: run_shards goes on")
+        raise FileNotFoundError(
+            f"{n_done} of {manifest['n_shards']} shards in {out} are done; rerun run_shards to resume"
+        )
     wanted = None if columns is None else [column for column in columns if column != "shard"]
     for number, record in enumerate(manifest["shards"]):
         path = out / record["file"]
         content = path.read_bytes() if path.is_file() else b""
         if hashlib.sha256(content).hexdigest() != record["sha256"]:
-            raise ValueError(f"{path} is damaged or missing: run_shards computes it again")
+            raise ValueError(f"{path} is damaged or missing; rerun run_shards to compute it again")
         table = parquet.read_table(io.BytesIO(content), columns=wanted)
         yield _with_number(table, number), record["counts"]
 
@@ -520,5 +535,5 @@ def _file_name(number):
 
 
 def _is_watched():
-    """Whether someone looks on: at a terminal or a live notebook."""
+    """Whether output goes to a terminal or a live notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -41,6 +41,7 @@ def make_batch(lm, requests: Sequence[Request]) -> Batch:
 
 
 def pad_id(lm) -> int:
+    """Return the token id that pads the sentences of a batch."""
     candidates = (lm.tokenizer.pad_token_id, getattr(lm.model.config, "pad_token_id", None), 0)
     return next(candidate for candidate in candidates if candidate is not None)
 

@@ -16,7 +16,7 @@ def span_places(lm, sentences, encoded: Sequence[Encoded], spans) -> list[list[l
     if not sentences:
         return []
     if not lm.tokenizer.is_fast:
-        raise ValueError(f"the tokenizer of {lm.name!r} does not tell where its tokens stand: load its fast version")
+        raise ValueError(f"the tokenizer of {lm.name!r} does not tell where its tokens stand; load its fast version")
     batch = lm.tokenizer(list(sentences), return_offsets_mapping=True, truncation=False, padding=False, verbose=False)
     return [
         [[place for place in range(item.first, item.last) if _touches(offsets[place], span)] for span in of_sentence]

@@ -9,6 +9,7 @@ import pandas as pd
 from biaslib._checks import as_sentences, as_words, check_count, check_text
 from biaslib.scoring._engine import Collector, deduplicate, forward_all, invert, log_probabilities
 from biaslib.scoring._forward import Request
+from biaslib.scoring.models import MaskedLM
 from biaslib.scoring.reasons import NO_WORD, NOT_FINITE
 from biaslib.scoring.tokens import (
     Masked,
@@ -21,7 +22,7 @@ from biaslib.scoring.tokens import (
 
 
 def mask_distributions(
-    lm,
+    lm: MaskedLM,
     sentences: Sequence[str],
     *,
     return_reasons: bool = False,
@@ -91,7 +92,7 @@ def _at_mask(masked: Masked, number: int, wanted: Sequence[int]) -> Request:
 
 
 def mask_probabilities(
-    lm,
+    lm: MaskedLM,
     sentences: Sequence[str],
     words: Sequence[str],
     *,
@@ -144,7 +145,7 @@ def mask_probabilities(
 
 
 def group_probabilities(
-    lm,
+    lm: MaskedLM,
     sentences: Sequence[str],
     groups: Mapping[str, Sequence[str]],
     *,
@@ -215,7 +216,7 @@ def group_probabilities(
     return pd.DataFrame(rows, columns=columns)
 
 
-def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
+def top_words(lm: MaskedLM, sentence: str, k: int = 10) -> pd.DataFrame:
     """List the likeliest entries at the mask of a sentence.
 
     Parameters
@@ -258,7 +259,7 @@ def top_words(lm, sentence: str, k: int = 10) -> pd.DataFrame:
     )
 
 
-def check_k(lm, k: int) -> None:
+def check_k(lm: MaskedLM, k: int) -> None:
     """Raise ValueError if `k`, a number of likeliest entries, is not a whole number from 1 to the vocabulary's size."""
     check_loaded(lm)
     check_count(k, "k", most=lm.vocabulary_size)

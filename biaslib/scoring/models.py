@@ -89,24 +89,30 @@ class Traits(NamedTuple):
     pads: bool
 
 
-def load_masked_lm(name="demo", *, device="auto", dtype="float32", revision=None, head="keep") -> MaskedLM:
+def load_masked_lm(
+    name: "str | Path | MaskedLM | tuple" = "demo",
+    *,
+    device: str = "auto",
+    dtype: str = "float32",
+    revision: str | None = None,
+    head: str = "keep",
+) -> MaskedLM:
     """Load a masked language model with its tokenizer.
 
     Parameters
     ----------
     name : str, Path, MaskedLM or (model, tokenizer)
-        ``"demo"`` is the embedded two-layer BERT; else a local folder, a Hugging Face id, or the two
-        loaded objects. Loaded objects are used as they are: neither moved nor converted, unless `device`
-        names another device.
+        ``"demo"`` is the embedded two-layer BERT; otherwise a local folder, a Hugging Face id, or the two loaded
+        objects. Loaded objects are neither moved nor converted, unless `device` names another device.
     device : str
-        ``"auto"`` takes CUDA, else MPS, else the CPU; or a device's own name.
+        ``"auto"`` takes CUDA, then MPS, then the CPU; or the name of a device.
     dtype : {"float32", "float16", "bfloat16", "float64"}
-        Half precision moves log-probabilities by about .02 a token, so it is never chosen for you.
+        Half precision changes log-probabilities by about .02 per token, so it is never the default.
     revision : str, optional
         Branch, tag or commit of a Hugging Face repository.
     head : {"keep", "new"}
-        What to do with a checkpoint that lacks weights of its language-model head: refuse it, or draw them at random,
-        always the same, for :func:`biaslib.training.continue_pretraining`. A head that is there is kept either way.
+        What to do with a checkpoint that lacks weights of its language-model head: refuse it, or draw them at random
+        with a fixed seed, for :func:`biaslib.training.continue_pretraining`. An existing head is kept either way.
 
     Returns
     -------
@@ -143,7 +149,7 @@ def load_named(name: str, device: str, dtype: str, head: str, revision: str | No
 
 
 def release_memory() -> None:
-    """Give memory of models no longer referred to back to the accelerator."""
+    """Free the memory of models that are no longer referred to, on the accelerator too."""
     import torch
 
     gc.collect()
@@ -152,7 +158,7 @@ def release_memory() -> None:
 
 
 def resolve_device(device: str = "auto") -> str:
-    """Name the device that `device` stands for, refusing one that is not here."""
+    """Return the name of the device that `device` stands for; raise ModelError if this machine does not have it."""
     import torch
 
     if device == "auto":
@@ -162,13 +168,13 @@ def resolve_device(device: str = "auto") -> str:
     try:
         kind = torch.device(device).type
     except RuntimeError:
-        raise ModelError(f"unknown device {device!r}: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'") from None
+        raise ModelError(f"unknown device {device!r}; use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'") from None
     here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not here.get(kind, False):
-        raise ModelError(f"no {kind} device on this machine: use device='auto' or 'cpu'")
+        raise ModelError(f"no {kind} device on this machine; use device='auto' or 'cpu'")
     count = torch.cuda.device_count() if kind == "cuda" else 1
     if (torch.device(device).index or 0) >= count:
-        raise ModelError(f"no device {device!r} on this machine, which has {count}: use device='auto'")
+        raise ModelError(f"no device {device!r} on this machine, which has {count}; use device='auto'")
     return device
 
 
@@ -185,7 +191,7 @@ def _check_dtype(device: str, dtype: str) -> None:
     if kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
         native = native | {"bfloat16"}
     if dtype not in native:
-        raise ModelError(f"this {kind} device has no {dtype}: use one of {', '.join(sorted(native))}")
+        raise ModelError(f"this {kind} device has no {dtype}; use one of {', '.join(sorted(native))}")
 
 
 def _cpu_has_bfloat16() -> bool:
@@ -195,7 +201,7 @@ def _cpu_has_bfloat16() -> bool:
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16") or capabilities.get("bf16"))
 
 
-def traits_of(lm) -> Traits:
+def traits_of(lm: MaskedLM) -> Traits:
     """Find out once, on small batches, what a model allows; one that allows nothing is only slower."""
     if lm.model not in _traits:
         with inference_mode(lm):
@@ -203,7 +209,7 @@ def traits_of(lm) -> Traits:
     return _traits[lm.model]
 
 
-def probe(lm, *lengths: int) -> Batch:
+def probe(lm: MaskedLM, *lengths: int) -> Batch:
     """Make a batch of some of the vocabulary's entries, the second place of each row to be read."""
     padding = pad_id(lm)
     entries = [i for i in range(lm.model.get_input_embeddings().weight.shape[0]) if i != padding]
@@ -243,8 +249,8 @@ def _pads(lm) -> bool:
     return _alike(lm, alone, forward(lm, probe(lm, 4, 11))[1][:1])
 
 
-def check_name(name) -> None:
-    """Refuse a name that cannot be a model's, such as a folder that is not there, before anything is loaded."""
+def check_name(name: str | Path) -> None:
+    """Raise ModelError, before anything is loaded, if a name cannot be a model's, such as a missing folder."""
     model_source(str(name))
 
 
@@ -255,14 +261,14 @@ def model_source(name: str) -> str:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise ModelError(f"folder {name!r} has no config.json: give the folder that save_pretrained wrote")
+            raise ModelError(f"folder {name!r} has no config.json; give the folder that save_pretrained wrote")
         return str(folder)
     if folder.exists():
-        raise ModelError(f"{name!r} is a file: give the folder that holds config.json and the weights")
+        raise ModelError(f"{name!r} is a file; give the folder that holds config.json and the weights")
     if re.match(r"^[./~\\]|^[A-Za-z]:[\\/]", name) or name.count("/") > 1 or "\\" in name or name.endswith("/"):
         raise ModelError(f"no folder {name!r}{_nearest_folder(folder)}")
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name, flags=re.ASCII):
-        raise ModelError(f"{name!r} is neither a folder here nor the form of a Hugging Face id (owner/model)")
+        raise ModelError(f"{name!r} is neither a folder here nor a Hugging Face id (owner/model)")
     return name
 
 
@@ -299,7 +305,7 @@ def _from_pretrained(name: str, source: str, dtype: str, revision: str | None, h
     if missing and not (head == "new" and all_in_head):
         remedy = "take a checkpoint saved with its language-model head (AutoModelForMaskedLM)"
         raise ModelError(
-            f"{name!r} is no complete masked language model, it lacks the weights {', '.join(missing)}: {remedy}"
+            f"{name!r} is not a complete masked language model: it lacks the weights {', '.join(missing)}: {remedy}"
             + (", or ask for head='new' and train it" if all_in_head else "")
         )
     return tokenizer, model, missing
@@ -310,7 +316,7 @@ def _check_architecture(name: str, config) -> None:
 
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or config.is_encoder_decoder:
         raise ModelError(
-            f"{name!r} is of type {config.model_type!r}, which is no encoder with a masked-language-model head: "
+            f"{name!r} is of type {config.model_type!r}, which is not an encoder with a masked-language-model head; "
             "give a BERT-like model"
         )
 
@@ -349,7 +355,7 @@ def _one_line_errors(name: str, source: str):
         raise
     except pickle.UnpicklingError:
         raise ModelError(
-            f"{name!r} holds pickled weights with more than tensors in them, which could run any code: "
+            f"{name!r} holds pickled weights with more than tensors in them, which could run any code; "
             "ask for safetensors"
         ) from None
     except Exception as error:
@@ -357,7 +363,7 @@ def _one_line_errors(name: str, source: str):
         if Path(source).is_dir():
             raise ModelError(f"cannot load the model in {name!r}: {type(error).__name__}: {said}") from error
         raise ModelError(
-            f"cannot get {name!r} from the Hugging Face hub, and there is no folder of that name here: check the "
+            f"cannot get {name!r} from the Hugging Face hub, and there is no folder of that name here; check the "
             f"spelling, the network and, for a private model, your login ({type(error).__name__})"
         ) from error
 
@@ -366,18 +372,18 @@ def _from_loaded(pair, device: str) -> MaskedLM:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     if len(pair) != 2 or not isinstance(pair[0], PreTrainedModel) or not isinstance(pair[1], PreTrainedTokenizerBase):
-        raise ModelError("a loaded model is given as (model, tokenizer), both of transformers, in this order")
+        raise ModelError("a loaded model must be given as (model, tokenizer), both of transformers, in this order")
     model, tokenizer = pair
     name = model.config._name_or_path or type(model).__name__
     _check_architecture(name, model.config)
     if model.get_output_embeddings() is None:
-        raise ModelError(f"{type(model).__name__} has no language-model head: load it with AutoModelForMaskedLM")
+        raise ModelError(f"{type(model).__name__} has no language-model head; load it with AutoModelForMaskedLM")
     if device != "auto":
         model = model.to(resolve_device(device))
     lm = _checked(name, model, tokenizer)
     if lm.dtype in ("float16", "bfloat16"):
         warnings.warn(
-            f"the loaded model {name!r} is in {lm.dtype}, which moves scores by about .02 a token; "
+            f"the loaded model {name!r} is in {lm.dtype}, which changes scores by about .02 per token; "
             "give model.float() for exact ones",
             stacklevel=3,
         )
@@ -387,7 +393,9 @@ def _from_loaded(pair, device: str) -> MaskedLM:
 def _checked(name: str, model, tokenizer, head: str = "kept", fingerprint: str = "") -> MaskedLM:
     """Refuse a tokenizer that does not go with the model."""
     if tokenizer.mask_token_id is None:
-        raise ModelError(f"the tokenizer of {name!r} has no mask token: this is no masked language model's tokenizer")
+        raise ModelError(
+            f"the tokenizer of {name!r} has no mask token, so it does not belong to a masked language model"
+        )
     entries = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values())
     if highest >= entries:

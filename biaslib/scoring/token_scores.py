@@ -14,12 +14,15 @@ from biaslib._text import MASK
 from biaslib.scoring._attention import last_states, received_attention
 from biaslib.scoring._engine import LogProbabilities, deduplicate, forward_all, log_probabilities
 from biaslib.scoring._forward import Request
+from biaslib.scoring.models import MaskedLM
 from biaslib.scoring.reasons import NOT_FINITE
 from biaslib.scoring.tokens import Encoded, encode, reason_not_scored
 
 
-def token_likelihoods(lm, sentences, *, batch_tokens=None, progress=False) -> pd.DataFrame:
-    """Tell what each token of a sentence adds to its PLL, its AUL and its AULA.
+def token_likelihoods(
+    lm: MaskedLM, sentences: Sequence[str], *, batch_tokens: int | None = None, progress: bool = False
+) -> pd.DataFrame:
+    """Compute what each token of a sentence adds to its PLL, AUL and AULA.
 
     Parameters
     ----------
@@ -31,9 +34,9 @@ def token_likelihoods(lm, sentences, *, batch_tokens=None, progress=False) -> pd
     Returns
     -------
     DataFrame
-        A row a token, special tokens left out: sentence_id, position (from 0), token (as the vocabulary has it), text
-        (as the sentence has it; a piece that continues a word starts with ``##``), pll_part, aul_part, aula_part (NaN
-        for a model that shows no attention weights), reason. The parts of a sentence add up to its scores of
+        One row per token, special tokens left out: sentence_id, position (from 0), token (as the vocabulary has it),
+        text (as the sentence has it; a piece that continues a word starts with ``##``), pll_part, aul_part, aula_part
+        (NaN for a model that shows no attention weights), reason. The parts of a sentence add up to its scores of
         :func:`pseudo_log_likelihood` and :func:`all_unmasked_likelihood`; those of AUL and AULA are already divided
         by the number of tokens. A sentence without scores has one row, without a position, and the reason.
 
@@ -74,7 +77,7 @@ def token_likelihoods(lm, sentences, *, batch_tokens=None, progress=False) -> pd
     return frame.astype({"position": "Int64"})
 
 
-def shared_tokens(lm, first, second) -> pd.DataFrame:
+def shared_tokens(lm: MaskedLM, first: Sequence[str], second: Sequence[str]) -> pd.DataFrame:
     """Align the tokens of two sentences, as :func:`shared_pseudo_log_likelihood` does.
 
     Parameters
@@ -86,12 +89,12 @@ def shared_tokens(lm, first, second) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a pair and shared token: pair_id, position_first, position_second (from 0, special tokens left out).
+        One row per pair and shared token: pair_id, position_first, position_second (from 0, special tokens left out).
 
     Raises
     ------
     ValueError
-        If the two are not of one length.
+        If the two differ in length.
 
     Examples
     --------
@@ -109,7 +112,7 @@ def shared_tokens(lm, first, second) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pair_id", "position_first", "position_second"])
 
 
-def to_score_whole(lm, sentences) -> tuple[list[str], list[Encoded], list[str], list[int]]:
+def to_score_whole(lm: MaskedLM, sentences: Sequence[str]) -> tuple[list[str], list[Encoded], list[str], list[int]]:
     """Encode sentences without masks; say why some cannot be scored, and number those that can."""
     sentences = as_sentences(sentences)
     encoded = encode(lm, sentences)
@@ -124,11 +127,11 @@ def shared_places(first: Encoded, second: Encoded) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairs if first.first <= a < first.last and second.first <= b < second.last]
 
 
-def two_sides(first, second) -> list[list[str]]:
+def two_sides(first: Sequence[str], second: Sequence[str]) -> list[list[str]]:
     """Check that two lists of sentences are pairs."""
     sides = [as_sentences(first), as_sentences(second)]
     if len(sides[0]) != len(sides[1]):
-        raise ValueError(f"pairs need as many first as second sentences, not {len(sides[0])} and {len(sides[1])}")
+        raise ValueError(f"first and second must have the same length, not {len(sides[0])} and {len(sides[1])}")
     return sides
 
 
@@ -150,10 +153,10 @@ def _text_at(sentence: str, start: int, end: int) -> str:
     return f"##{text}" if continues else text.strip()
 
 
-def word_numbers(lm, sentences: Sequence[str], encoded: Sequence[Encoded]) -> list[list[int | None]]:
+def word_numbers(lm: MaskedLM, sentences: Sequence[str], encoded: Sequence[Encoded]) -> list[list[int | None]]:
     """Number the word that each token belongs to."""
     if not lm.tokenizer.is_fast:
-        raise ValueError(f"the tokenizer of {lm.name!r} does not tell which pieces form a word: use variant='original'")
+        raise ValueError(f"the tokenizer of {lm.name!r} does not tell which pieces form a word; use variant='original'")
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in sentences]
     if not texts:
         return []
@@ -165,7 +168,9 @@ def later_pieces(words: Sequence[int | None], place: int) -> tuple[int, ...]:
     return tuple(later for later in range(place + 1, len(words)) if words[later] == words[place])
 
 
-def unmasked_tokens(lm, encoded, usable, batch_tokens, progress, *, with_vectors=False) -> dict[int, tuple]:
+def unmasked_tokens(
+    lm: MaskedLM, encoded, usable, batch_tokens: int | None, progress: bool, *, with_vectors: bool = False
+) -> dict[int, tuple]:
     """Give by sentence its tokens' log-probabilities and the attention they receive, float64, and its vector or None.
 
     The attention is NaN for a model that shows none.
@@ -179,7 +184,7 @@ def unmasked_tokens(lm, encoded, usable, batch_tokens, progress, *, with_vectors
     scored = LogProbabilities(unique)
     with received_attention(lm, unique) as attention, _states_if(with_vectors, lm, unique) as states:
         if attention is None:
-            warnings.warn(f"the model {lm.name!r} shows no attention weights: aula is missing", stacklevel=4)
+            warnings.warn(f"the model {lm.name!r} shows no attention weights, so aula is missing", stacklevel=4)
         collectors = [collector for collector in (scored, attention, states) if collector is not None]
         forward_all(lm, unique, collectors, batch_tokens=batch_tokens, progress=progress)
     found = {}

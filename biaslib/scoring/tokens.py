@@ -11,6 +11,7 @@ import pandas as pd
 
 from biaslib._checks import as_sentences, as_words, check_choice
 from biaslib._text import MASK
+from biaslib.scoring.models import MaskedLM
 from biaslib.scoring.reasons import (
     EMPTY,
     HOLDS_A_MASK,
@@ -35,13 +36,13 @@ class Encoded(NamedTuple):
     last: int
 
 
-def check_loaded(lm) -> None:
-    """Refuse what is no loaded model, such as a name."""
+def check_loaded(lm: MaskedLM) -> None:
+    """Raise TypeError if `lm` is not a loaded model but, for example, a name."""
     if not hasattr(lm, "tokenizer"):
-        raise TypeError(f"{lm!r} is no loaded model: give load_masked_lm({lm!r})")
+        raise TypeError(f"{lm!r} is not a loaded model; give load_masked_lm({lm!r})")
 
 
-def encode(lm, sentences: Sequence[str]) -> list[Encoded]:
+def encode(lm: MaskedLM, sentences: Sequence[str]) -> list[Encoded]:
     """Encode texts, `[MASK]` standing for the model's own mask token, nothing cut off."""
     check_loaded(lm)
     texts = [sentence.replace(MASK, lm.tokenizer.mask_token) for sentence in as_sentences(sentences)]
@@ -63,7 +64,7 @@ def _added_around(tokenizer) -> tuple[int, int]:
     raise ValueError(f"the tokenizer {type(tokenizer).__name__} rewrites a text when it adds special tokens")
 
 
-def reason_not_scored(lm, item: Encoded, *, unmasked: bool = False) -> str:
+def reason_not_scored(lm: MaskedLM, item: Encoded, *, unmasked: bool = False) -> str:
     """Say why a sentence cannot be scored; "" if it can."""
     own = item.ids[item.first : item.last]
     if len(item.ids) > lm.max_tokens:
@@ -86,8 +87,8 @@ class Masked(NamedTuple):
     reasons: list[str]
 
 
-def locate_masks(lm, sentences: Sequence[str], *, errors: str = "raise") -> Masked:
-    """Encode sentences that hold one mask each, and tell where it stands.
+def locate_masks(lm: MaskedLM, sentences: Sequence[str], *, errors: str = "raise") -> Masked:
+    """Encode sentences that have one mask each, and locate it.
 
     Parameters
     ----------
@@ -181,11 +182,13 @@ def _is_lone_piece(tokenizer, token_id: int) -> bool:
     return bool(token) and not token.strip("Ġ▁Ċ \t\n")
 
 
-def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[str] = ("as_is",)) -> pd.DataFrame:
+def resolve_words(
+    lm: MaskedLM, sentence: str, words: Sequence[str], *, cases: Sequence[str] = ("as_is",)
+) -> pd.DataFrame:
     """Find the vocabulary entry that each word is at the mask of a sentence.
 
     It is the entry for which the sentence with the word in the mask's place encodes to the same ids as the
-    masked sentence, but for the one at the mask. So `he` inside a RoBERTa sentence is ``Ġhe`` and at its start
+    masked sentence except at the mask. So `he` inside a RoBERTa sentence is ``Ġhe`` and at its start
     ``he``; a word of several pieces, or none the vocabulary knows, has no entry.
 
     Parameters
@@ -206,7 +209,7 @@ def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[st
     Raises
     ------
     ValueError
-        If the sentence has not exactly one mask, or a case is unknown.
+        If the sentence does not contain exactly one mask, or a case is unknown.
 
     Examples
     --------
@@ -217,13 +220,17 @@ def resolve_words(lm, sentence: str, words: Sequence[str], *, cases: Sequence[st
     return resolve_in_sentences(lm, [sentence], words, cases=cases).drop(columns="sentence_id")
 
 
-def resolve_in_sentences(lm, sentences: Sequence[str], words: Sequence[str], *, cases=("as_is",)) -> pd.DataFrame:
+def resolve_in_sentences(
+    lm: MaskedLM, sentences: Sequence[str], words: Sequence[str], *, cases: Sequence[str] = ("as_is",)
+) -> pd.DataFrame:
     """Find the entries of words in many sentences at once: :func:`resolve_words` with a column sentence_id."""
     sentences = as_sentences(sentences)
     return resolve_at_masks(lm, sentences, locate_masks(lm, sentences), words, cases=cases)
 
 
-def resolve_at_masks(lm, sentences: list[str], masked: Masked, words: Sequence[str], *, cases) -> pd.DataFrame:
+def resolve_at_masks(
+    lm: MaskedLM, sentences: list[str], masked: Masked, words: Sequence[str], *, cases: Sequence[str]
+) -> pd.DataFrame:
     """Find the entries of words at masks that are located."""
     spellings = _spellings(as_words(words), cases)
     sentences = [sentence.replace(lm.tokenizer.mask_token, MASK) for sentence in sentences]
@@ -244,7 +251,7 @@ def resolve_at_masks(lm, sentences: list[str], masked: Masked, words: Sequence[s
 def _spellings(words: Sequence[str], cases: Sequence[str]) -> list[tuple[str, str]]:
     cases = [cases] if isinstance(cases, str) else list(cases)
     if not cases or not set(cases) <= set(CASES):
-        raise ValueError(f"unknown cases {cases!r}: use a list of {', '.join(CASES)}")
+        raise ValueError(f"unknown cases {cases!r}; use a list of {', '.join(CASES)}")
     return [
         (word, spelling)
         for word in dict.fromkeys(words)
@@ -268,8 +275,8 @@ def _entry(tokenizer, masked: tuple, place: int, full: tuple, spelling: str) -> 
     return token_id, ""
 
 
-def describe_vocabulary(lm) -> pd.DataFrame:
-    """Say what each entry of the model's softmax reads as.
+def describe_vocabulary(lm: MaskedLM) -> pd.DataFrame:
+    """List the entries of the model's softmax and how each reads.
 
     Parameters
     ----------
@@ -278,7 +285,7 @@ def describe_vocabulary(lm) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row an entry, in the order of the softmax: token_id, token (as the vocabulary has it), word (readable:
+        One row per entry, in the order of the softmax: token_id, token (as the vocabulary has it), word (readable:
         the mark of a word's start gone, a continuation marked ``##`` in every tokenizer family; no two are the
         same), kind ("word", "piece" of a word, "special", "not a word": no letter in it).
     """
@@ -302,7 +309,7 @@ def _readable(token: str, text: str, starts_word: bool, special: bool) -> str:
     return text if starts_word else f"##{text}"
 
 
-def readable_in_place(lm, sentence: str, token_ids: Sequence[int]) -> list[str]:
+def readable_in_place(lm: MaskedLM, sentence: str, token_ids: Sequence[int]) -> list[str]:
     """Read entries as they stand at the mask of a sentence: a whole word plain, a continuation with ``##``.
 
     At the start of a sentence byte-level vocabularies write words without the mark of a word's start, so that

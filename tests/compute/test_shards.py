@@ -315,7 +315,7 @@ def test_a_second_call_waits_for_the_first_and_takes_its_shards(tmp_path, monkey
         (ITEMS, squares, {"x": object()}, ValueError, "plain values"),
         (ITEMS, lambda item: [1], {}, TypeError, "DataFrame, not list"),
         (ITEMS, lambda item: pd.DataFrame({"shard": [1]}), {}, TypeError, "other than 'shard'"),
-        (ITEMS, lambda item: pd.DataFrame({1: [1]}), {}, TypeError, "different texts"),
+        (ITEMS, lambda item: pd.DataFrame({1: [1]}), {}, TypeError, "different strings"),
         (ITEMS, lambda item: pd.DataFrame({"a": [1, "b"]}), {}, TypeError, "cannot be kept"),
         (ITEMS, squares, {}, TypeError, "neither a dask.distributed.Client"),
     ],

@@ -141,7 +141,7 @@ def test_a_mistyped_folder_is_reported_as_a_folder(bert):
     one_line(lambda: load_masked_lm("./nowhere/model"), "no folder './nowhere/model'", "check the path")
     one_line(lambda: load_masked_lm(bert.parent), "has no config.json")
     one_line(lambda: load_masked_lm(bert / "config.json"), "is a file")
-    one_line(lambda: load_masked_lm("bert base"), "neither a folder here nor the form of a Hugging Face id")
+    one_line(lambda: load_masked_lm("bert base"), "neither a folder here nor a Hugging Face id")
 
 
 def test_a_model_that_the_hub_does_not_give_is_one_line():

@@ -90,5 +90,5 @@ def test_aligned_tokens_are_those_that_the_shared_score_adds_up(case, family):
     parts = scoring.token_likelihoods(lm, second[:1])
     chosen = parts.position.isin(shared.position_second[shared.pair_id == 0])
     assert parts.pll_part[chosen].sum() == pytest.approx(scored.pll_second[0], rel=1e-5)
-    with pytest.raises(ValueError, match="as many first as second"):
+    with pytest.raises(ValueError, match="first and second must have the same length"):
         scoring.shared_tokens(lm, first, second[:1])
