@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 
@@ -86,9 +85,3 @@ def test_a_comparison_is_not_a_run_of_the_next_one(outputs):
     assert len(read_scores(outputs / "compare" / "all" / "results")) == 0
     assert main(["compare", str(outputs)]) == 0
     assert read(outputs, "runs")["run"].tolist() == before
-
-
-def test_the_notebook_is_short():
-    cells = nbformat.read(ROOT / "notebooks" / "compare.ipynb", as_version=4).cells
-    assert len(cells) <= 30
-    assert all(len(cell.source.splitlines()) <= 15 for cell in cells if cell.cell_type == "code")
