@@ -237,7 +237,7 @@ ODD = [
     ("a.csv", COMMAS.encode("utf-16-le"), r"line 1 of .* is not UTF-8 text \(NUL byte\)"),
     ("a.csv", b"\xff\xfe" + COMMAS.encode("utf-16-le")[:-1], "is not valid UTF-16 .*: save it as UTF-8"),
     ("a.csv", gzip.compress(COMMAS.encode() * 999, mtime=0)[:-9], "is damaged gzip .*: copy or download it again"),
-    ("a.csv", gzip.compress(b"\xff", mtime=0, mtime=0), "line 1 of .* is not UTF-8 text"),
+    ("a.csv", gzip.compress(b"\xff", mtime=0), "line 1 of .* is not UTF-8 text"),
     ("a.csv", "", "is empty: a table needs a header"),
     ("a.csv", "\n  \n", "is empty"),
     ("a.csv", "name,group,name\na,b,c\n", "has the column 'name' twice: rename one"),
