@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 from biaslib._checks import as_sentences, as_words, check_count, check_text
+from biaslib._text import one_line
 from biaslib.scoring._engine import Collector, deduplicate, forward_all, invert, log_probabilities
 from biaslib.scoring._forward import Request
 from biaslib.scoring.models import MaskedLM
-from biaslib.scoring.reasons import NO_WORD, NOT_FINITE
+from biaslib.scoring.reasons import NO_WORD, NOT_FINITE, REASONS
 from biaslib.scoring.tokens import (
     Masked,
     check_loaded,
@@ -247,7 +248,7 @@ def top_words(lm: MaskedLM, sentence: str, k: int = 10) -> pd.DataFrame:
     check_k(lm, k)
     (probabilities,), (reason,) = mask_distributions(lm, [sentence], return_reasons=True)
     if reason:
-        raise ValueError(f"{reason}: {sentence!r}")
+        raise ValueError(f"{reason} ({REASONS[reason]}): {one_line(sentence, 200)!r}")
     best = np.argsort(-probabilities, kind="stable")[:k]
     return pd.DataFrame(
         {
