@@ -1,5 +1,6 @@
 """Requests for probabilities, merged, sorted and answered in batches of forwards."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -22,7 +23,7 @@ def log_probabilities(lm, requests: Sequence[Request], batch_tokens, progress) -
     return [[scored.found[number][spot][columns] for spot, columns in enumerate(chosen)] for number, chosen in index]
 
 
-class Collector:
+class Collector(ABC):
     """What is read out of each batch: one subclass per kind, with an answer in `found` for each request."""
 
     # Further arguments of the model's forward, and whether the last layer has to give the states of all places.
@@ -39,9 +40,9 @@ class Collector:
     def see(self, output) -> None:
         """Take what is wanted of the model's output, which is freed then."""
 
+    @abstractmethod
     def keep(self, numbers: Sequence[int], logits) -> None:
         """Answer the requests of a batch; `logits` are those at the places read, in float32."""
-        raise NotImplementedError
 
 
 class LogProbabilities(Collector):
