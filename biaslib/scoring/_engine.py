@@ -34,10 +34,10 @@ class Collector(ABC):
         self.unique = unique
         self.found: list = [None] * len(unique)
 
-    def start(self, batch: Batch) -> None:
+    def start(self, batch: Batch) -> None:  # noqa: B027
         """Prepare for a batch that is about to run."""
 
-    def see(self, output) -> None:
+    def see(self, output) -> None:  # noqa: B027
         """Take what is wanted of the model's output, which is freed then."""
 
     @abstractmethod
