@@ -131,7 +131,7 @@ def test_order_and_batches_change_no_score(tiny, family):
 def test_no_row_is_no_error_and_wrong_arguments_are(tiny):
     lm, gap = tiny("bert_cased"), gap_rows("The [A:dog] saw [B:cat] and <she> ran.")
     assert resolve_by_likelihood(lm, gap.iloc[:0]).empty
-    with pytest.raises(ValueError, match=r"unknown variant 'mean': use one of .*original"):
+    with pytest.raises(ValueError, match=r"unknown variant 'mean'; use one of .*original"):
         resolve_by_likelihood(lm, gap, variant="mean")
     with pytest.raises(ValueError, match=r"do not point at their strings: r0 \(A\)"):
         resolve_by_likelihood(lm, gap.assign(**{"A-offset": 3}))

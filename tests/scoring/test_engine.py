@@ -182,7 +182,7 @@ def test_families_that_need_care_are_scored_as_alone(family):
     vectors = scoring.sentence_vectors(lm, sentences)
     np.testing.assert_allclose(vectors, [plain.vector(lm, model, sentence) for sentence in sentences], atol=1e-4)
     if family == "FNet":
-        with pytest.warns(UserWarning, match="no attention weights: aula is missing"):
+        with pytest.warns(UserWarning, match="no attention weights, so aula is missing"):
             frame = scoring.all_unmasked_likelihood(lm, sentences)
         assert frame.aul.notna().all() and frame.aula.isna().all() and frame.reason.eq("").all()
     else:
