@@ -1,6 +1,6 @@
 """Frames of several names and models: their names, groups, and one frame for all models."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import pandas as pd
 
@@ -61,7 +61,9 @@ def each_model(models, f: Callable[..., pd.DataFrame]) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If `f` raises one; the message then begins with the model's name.
+        If `f` raises one; the message then begins with the model's name. If a row of the frame names no model.
+    TypeError
+        If `models` is neither a mapping nor a frame, or `f` returns something other than a frame.
 
     Examples
     --------
@@ -73,17 +75,24 @@ def each_model(models, f: Callable[..., pd.DataFrame]) -> pd.DataFrame:
     """
     if isinstance(models, pd.DataFrame):
         check_columns(models, ["model"])
+        if models["model"].isna().to_numpy().any():
+            raise ValueError("the column model must name a model in every row")
         parts = models.groupby("model", sort=False, observed=True)
         models = {name: rows.drop(columns="model").reset_index(drop=True) for name, rows in parts}
+    if not isinstance(models, Mapping):
+        raise TypeError(f"models must be a mapping, or a DataFrame with a column model, not a {type(models).__name__}")
     # By name, so that no model is held while the next is loaded.
     return concat_models({name: _call(f, name, models[name]) for name in models})
 
 
 def _call(f, name, given):
     try:
-        return f(given)
+        frame = f(given)
     except ValueError as error:
         raise ValueError(f"model {name!r}: {error}") from error
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError(f"model {name!r}: the function must return a DataFrame, not a {type(frame).__name__}")
+    return frame
 
 
 def concat_models(frames):

@@ -46,3 +46,13 @@ def test_each_model_holds_no_model_while_the_next_is_loaded():
     held = []
     each_model(Models(a=1, b=2, c=3), lambda model: pd.DataFrame({"n": [1]}))
     assert held == [0, 0, 0]
+
+
+def test_each_model_drops_nothing_and_says_what_it_takes():
+    unnamed = pd.DataFrame({"model": ["a", float("nan")], "n": [1, 2]})
+    with pytest.raises(ValueError, match="must name a model in every row"):
+        each_model(unnamed, lambda rows: rows)
+    with pytest.raises(TypeError, match="models must be a mapping, or a DataFrame"):
+        each_model(["a"], lambda rows: rows)
+    with pytest.raises(TypeError, match="model 'a': the function must return a DataFrame, not a NoneType"):
+        each_model({"a": 1}, lambda given: None)
