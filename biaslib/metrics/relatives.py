@@ -86,6 +86,7 @@ def relative_probabilities(
     Examples
     --------
     >>> from biaslib.scoring import load_masked_lm
+    >>> from biaslib.metrics import find_relatives
     >>> found = find_relatives(["The dog that barked slept. The dogs, who barked, slept."], ["dog"])
     >>> scored = relative_probabilities(load_masked_lm("demo"), found)
     >>> bool((scored.loc[0, "that"] > scored.loc[0, "whose"]) and (scored["reason"] == "").all())

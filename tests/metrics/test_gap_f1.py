@@ -66,7 +66,7 @@ def test_flags_may_be_texts_and_false_is_not_true():
     texts["A-coref"] = ["True", "False"]
     scores = gap_scores(gold(["she", "he"], "TF", "FT"), texts)
     assert scores.table["f1"].tolist() == [100.0] * 3 and scores.bias == 1.0
-    with pytest.raises(ValueError, match=r"B-coref has to be TRUE or FALSE, not as in 1 \('no'\)"):
+    with pytest.raises(ValueError, match=r"B-coref must be TRUE or FALSE, unlike in 1 \('no'\)"):
         gap_scores(gold(["she"], "TF"), rows("TF").assign(**{"B-coref": "no"}))
 
 
@@ -88,7 +88,7 @@ def test_bias_is_feminine_over_masculine():
         (gold([], *[]), rows("TF"), "gold has no rows"),
         (gold(["she"], "TF").drop(columns="Pronoun"), rows("TF"), "gold must have the column Pronoun"),
         (gold(["she"], "TF"), rows("TF").drop(columns="A-coref"), "predictions must have the column A-coref"),
-        (gold(["she"], "--"), rows("TF"), "A-coref has to be TRUE or FALSE"),
+        (gold(["she"], "--"), rows("TF"), "A-coref must be TRUE or FALSE"),
     ],
 )
 def test_gap_scores_refuse(gold, predictions, message):

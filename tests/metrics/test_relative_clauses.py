@@ -146,7 +146,7 @@ def test_overlong_sentences_are_counted(parser):
         ("The dog.", ["dog"], TypeError, "texts must be a list of strings, not one string"),
         ([3], ["dog"], TypeError, "text 0 must be a string, not int"),
         (["A \ud800 dog that ran."], ["dog"], ValueError, "text 0 holds half a character"),
-        (["x"], "dog", ValueError, "list of texts"),
+        (["x"], "dog", ValueError, "list of strings"),
         (["x"], ["guinea pig"], ValueError, "a single word of letters, not 'guinea pig'"),
         (["x"], ["dog", "dogs"], ValueError, "'dogs' stands for two names, dog and dogs"),
         (["x"], [], ValueError, "empty"),

@@ -204,7 +204,7 @@ def test_rows_of_several_models_are_not_mixed():
         ),
         (lambda frame: find_relatives(["A dog."], frame), ValueError, r"give a column, such as frame\['name'\]"),
         (lambda frame: find_in_corpus("", "pig", out="o"), ValueError, "names must be a list of strings, not 'pig'"),
-        (lambda frame: score_corpus("", [], frame, out="o"), ValueError, "not a frame"),
+        (lambda frame: score_corpus("", [], frame, out="o"), ValueError, "not a DataFrame"),
         (
             lambda frame: sample_perplexity(None, "abc"),
             TypeError,
@@ -446,5 +446,5 @@ def test_no_corpus_is_an_empty_frame_with_all_columns(parser, corpus, tmp_path):
         assert empty.empty and empty.dtypes.astype(str).to_dict() == like.dtypes.astype(str).to_dict()
         assert list(empty) == list(like)
     assert not (tmp_path / "none").exists()
-    with pytest.raises(FileNotFoundError, match="no corpus"):
+    with pytest.raises(FileNotFoundError, match="no file"):
         score_corpus(tmp_path / "absent", ["demo"], ["dog"], out=tmp_path / "none")

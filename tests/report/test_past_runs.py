@@ -44,7 +44,7 @@ def test_what_is_no_run_is_passed_over_and_what_cannot_be_read_is_listed(write):
     reason = runs[~runs["used"]].set_index("run")["reason"]
     assert set(reason.index) == {"unmasked/bad.failed", "mbe/broken", "mbe/words", "mbe/none"}
     assert reason["unmasked/bad.failed"] == "the run failed: ModelError: gone"
-    assert "columns of scores" in reason["mbe/broken"] and "many" in reason["mbe/words"]
+    assert "must have the columns" in reason["mbe/broken"] and "many" in reason["mbe/words"]
     assert "no scores at" in reason["mbe/none"]
 
 

@@ -21,10 +21,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslib import io, training
+from biaslib import io, scoring, training
 from biaslib.cli import main
 from biaslib.io import read_documents
-from biaslib.scoring import load_masked_lm, models
+from biaslib.scoring import load_masked_lm
 from biaslib.training import (
     _blocks,
     _masking,
@@ -631,7 +631,7 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path, monkeypatch, capsys
         ("train demo none.txt --out x --device cpu", "no file 'none.txt'"),
         ("train demo queer_news_sample --out x --device cpu --epochs two", "invalid int value"),
         ("train demo queer_news_sample --out x --device cpu --block-size 600", "over the limit of 'demo', 512 tokens"),
-        ("train demo queer_news_sample --out x --device cpu --head old", "unknown head 'old': use one of keep, new"),
+        ("train demo queer_news_sample --out x --device cpu --head old", "unknown head 'old'; use one of keep, new"),
         ("train ./nowhere queer_news_sample --out x", "no folder './nowhere'"),
     ]:
         assert main(arguments.split()) == 2
@@ -643,7 +643,7 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path, monkeypatch, capsys
 
 
 def test_each_process_has_its_own_device(monkeypatch):
-    monkeypatch.setattr(models, "resolve_device", lambda: "cuda")
+    monkeypatch.setattr(scoring, "resolve_device", lambda: "cuda")
     assert (training.own_device(), training.own_device("cpu")) == ("cuda", "cpu")
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert training.own_device() == "cuda:1"
