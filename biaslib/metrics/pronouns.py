@@ -224,7 +224,7 @@ def mono_minus_multi(
     --------
     The paper's Table 3 follows from its Table 2, and so does its "almost 67 %" of 21:
 
-    >>> from biaslib.studies import published_table
+    >>> from biaslib.studies import model_pairs, published_table
     >>> table = published_table("unmasked_table2_gtc")
     >>> differences = mono_minus_multi(table, model_pairs(table["model"].unique()))
     >>> int((differences["closer"] == "multi").sum()), len(differences)

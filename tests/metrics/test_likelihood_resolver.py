@@ -137,7 +137,7 @@ def test_no_row_is_no_error_and_wrong_arguments_are(tiny):
         resolve_by_likelihood(lm, gap.assign(**{"A-offset": 3}))
     with pytest.raises(ValueError, match="must have the column Text"):
         resolve_by_likelihood(lm, gap.drop(columns="Text"))
-    with pytest.raises(ValueError, match=r"no Text in row 1"):
+    with pytest.raises(ValueError, match=r"no Text in row 0"):
         resolve_by_likelihood(lm, gap.assign(Text=None))
     # What has no answers yet can be resolved.
     assert len(resolve_by_likelihood(lm, gap.drop(columns=["A-coref", "B-coref"]))) == 1
